@@ -1,0 +1,71 @@
+"""Errors, one type per boundary.
+
+    HopscopeError
+    ├── UsageError            the user's input cannot be used            exit 2
+    │   ├── MissingExtra      an optional dependency is not installed
+    │   └── CorpusError       a corpus or question file is broken (file, line)
+    ├── ReaderError           a language model failed
+    ├── RetrieverError        an index or search service failed
+    │   └── IndexMismatch     an index is not what its manifest says
+    ├── EntailmentError       an entailment model failed
+    ├── MeterError            a utility could not be measured
+    ├── StoreError            the database failed
+    └── BudgetExceeded        a hard limit was reached
+
+Messages say what, where and what to do. `runtime.run` turns them into records; the command
+line prints them and chooses the exit code.
+"""
+
+
+class HopscopeError(Exception):
+    """Anything Hopscope raises on purpose."""
+
+
+class UsageError(HopscopeError):
+    """The user's input cannot be used; the message says what to change."""
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra: pip install 'hopscope[{extra}]'")
+        self.extra = extra
+
+
+class CorpusError(UsageError):
+    """A corpus or question file is broken."""
+
+
+class ReaderError(HopscopeError):
+    """A language model failed, or a prompt does not fit it."""
+
+
+class RetrieverError(HopscopeError):
+    """An index or search service failed."""
+
+
+class IndexMismatch(RetrieverError):
+    """An index is not what its manifest says: damaged, or built by something else."""
+
+
+class EntailmentError(HopscopeError):
+    """An entailment model failed."""
+
+
+class MeterError(HopscopeError):
+    """A utility could not be measured."""
+
+
+class StoreError(HopscopeError):
+    """The database failed or cannot be used."""
+
+
+class BudgetExceeded(HopscopeError):
+    """A hard limit was reached."""
+
+    def __init__(self, limit: str, value: float, allowed: float) -> None:
+        super().__init__(f"{limit} limit reached: {value:g} of {allowed:g}")
+        self.limit = limit
+        self.value = value
+        self.allowed = allowed

@@ -1,0 +1,312 @@
+"""The nouns: immutable records that every layer passes around.
+
+Invariants: a record never changes after it is made; a number that was not measured is
+`None` with a reason, never NaN or zero; log-probabilities and entropies are natural
+logarithms of the reader's raw distribution (before temperature and truncation).
+"""
+
+import hashlib
+import unicodedata
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+Role = Literal["system", "user", "assistant"]
+StepKind = Literal["retrieve", "generate", "judge", "rank", "vote"]
+StopReason = Literal[
+    "answer_marker",
+    "answered",
+    "eos",
+    "empty_generation",
+    "max_steps",
+    "max_tokens",
+    "set_stable",
+    "answer_stable",
+    "parse_failure",
+]
+FinishReason = Literal["eos", "stop", "length"]
+RunStatus = Literal["ok", "failed", "interrupted"]
+
+
+def digest(*parts: str) -> str:
+    """Hex SHA-256 of the parts, each length-prefixed so that no two lists of parts collide."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        sha.update(len(data).to_bytes(8, "big"))
+        sha.update(data)
+    return sha.hexdigest()
+
+
+class Record(BaseModel):
+    """What all our records have in common: frozen, no unknown fields, no NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Question(Record):
+    """What is to be answered."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+    """Gold aliases, any of which is right; empty when unknown."""
+    id: str = ""
+    """The dataset's id, or empty."""
+
+
+class Passage(Record):
+    """A retrievable unit of text. Two passages are the same when their `key` is."""
+
+    id: str = ""
+    title: str = ""
+    text: str
+    source: str = ""
+    """The index or service it came from."""
+
+    @property
+    def key(self) -> str:
+        """The id, else a hash of the text with case, width and spacing folded."""
+        if self.id:
+            return self.id
+        folded = " ".join(unicodedata.normalize("NFKC", self.text).casefold().split())
+        return digest(folded)[:16]
+
+    @property
+    def content_hash(self) -> str:
+        """Hash of title and text as they stand: what the store keeps each passage under."""
+        return digest(self.title, self.text)
+
+
+class Hit(Record):
+    """A passage in a ranking."""
+
+    passage: Passage
+    score: float
+    """The retriever's own score: comparable within one ranking only."""
+
+
+class Message(Record):
+    """One turn of a chat."""
+
+    role: Role
+    content: str
+
+
+class Prompt(Record):
+    """What is sent to a reader."""
+
+    messages: tuple[Message, ...]
+    prefix: str = ""
+    """Text of the assistant turn that the reader continues; part of the prompt, not the output."""
+    shown: tuple[str, ...] = ()
+    """Keys of the passages that stand in the messages, in order."""
+
+    @property
+    def text(self) -> str:
+        """The prompt as one string, for records and for seeding; not what a model is fed."""
+        turns = [f"[{m.role}]\n{m.content}" for m in self.messages]
+        return "\n".join([*turns, f"[assistant]\n{self.prefix}"])
+
+
+class Usage(Record):
+    """What model calls cost. Tokens are the reader's own counts."""
+
+    input_tokens: int = 0
+    """Prompt tokens; the prompt of a request for n samples is counted once."""
+    output_tokens: int = 0
+    """Generated tokens of all samples, the end token included."""
+    calls: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            calls=self.calls + other.calls,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+class GenerationRequest(Record):
+    """Ask a reader for `n` continuations of one prompt."""
+
+    prompt: Prompt
+    n: int = Field(default=1, ge=1)
+    temperature: float = Field(default=0.0, ge=0.0)
+    """0 is greedy. Recorded log-probabilities do not depend on it."""
+    max_tokens: int = Field(default=64, ge=1)
+    stop: tuple[str, ...] = ()
+    """Generation ends before the first of these strings."""
+    seed: int = 0
+    """Sample i draws from its own stream, derived from (seed, prompt, i)."""
+
+
+class Generation(Record):
+    """One continuation. The sequences run over `tokens`, which spell `text`; the end token is
+    in none of them."""
+
+    text: str
+    tokens: tuple[str, ...] = ()
+    """The text of each token. A stop string can cut the last one short in `text`."""
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    """ln p of each token under the raw distribution."""
+    entropies: tuple[float, ...] = ()
+    """Entropy in nats of the raw next-token distribution each token was drawn from."""
+    end_logprob: float | None = None
+    """ln p of the end token, where one was generated: all the likelihood an empty text has."""
+    finish_reason: FinishReason = "eos"
+    usage: Usage = Usage()
+    """Output tokens of this sample; the prompt's tokens stand on the first sample only."""
+    approx: bool = False
+    """True when entropies come from a truncated distribution."""
+
+
+class ScoreRequest(Record):
+    """Ask a reader how likely `continuation` is after `prompt` (teacher forcing)."""
+
+    prompt: Prompt
+    continuation: str = ""
+    token_ids: tuple[int, ...] = ()
+    """The continuation's tokens, where known; else `continuation` is tokenised."""
+
+
+class Scored(Record):
+    """Per-token likelihoods of a given continuation, without an end token."""
+
+    tokens: tuple[str, ...]
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    entropies: tuple[float, ...]
+    usage: Usage = Usage()
+    approx: bool = False
+
+
+class Exchange(Record):
+    """One request to the reader within a step and what came back."""
+
+    request: GenerationRequest
+    generations: tuple[Generation, ...]
+    seconds: float
+    span_id: str = ""
+
+
+class Step(Record):
+    """One execution of one node of the workflow's graph."""
+
+    index: int
+    """Position in the run, from 0."""
+    name: str
+    """The node's name, as in the paper."""
+    kind: StepKind
+    query: str | None = None
+    """What was sent to the retriever; None when nothing was retrieved."""
+    ranked: tuple[Hit, ...] = ()
+    """What the retriever returned, best first."""
+    new: tuple[str, ...] = ()
+    """Keys of passages that no earlier step had brought into the evidence."""
+    shown: tuple[str, ...] = ()
+    """Keys of the passages a model was shown in this step, in order of first showing."""
+    evidence: tuple[Passage, ...] = ()
+    """The evidence after this step."""
+    exchanges: tuple[Exchange, ...] = ()
+    output: str | None = None
+    """The text the step produced: the thought, the answer, the selection."""
+    parse_ok: bool | None = None
+    """Whether the model's text had the form asked for; None when no form was asked for."""
+    stop_reason: StopReason | None = None
+    """Set on the step that ended the loop."""
+    dangling: tuple[str, ...] = ()
+    """Keys of `new` that no model was ever shown in this run."""
+    usage: Usage = Usage()
+    started: datetime
+    seconds: float
+    span_id: str = ""
+
+
+class RunError(Record):
+    """Why a run has no regular end."""
+
+    type: str
+    message: str
+
+
+class Run(Record):
+    """One question through one workflow: what happened, complete even when it failed."""
+
+    id: str
+    question: Question
+    workflow: str
+    options: dict[str, JsonValue] = {}
+    """The workflow's resolved options."""
+    reader: str = ""
+    retriever: str = ""
+    seed: int = 0
+    steps: tuple[Step, ...] = ()
+    answer: str | None = None
+    status: RunStatus = "ok"
+    stop_reason: StopReason | None = None
+    error: RunError | None = None
+    started: datetime
+    seconds: float = 0.0
+    trace_id: str = ""
+    span_id: str = ""
+
+    @property
+    def usage(self) -> Usage:
+        return sum((step.usage for step in self.steps), Usage())
+
+    @property
+    def evidence(self) -> tuple[Passage, ...]:
+        return self.steps[-1].evidence if self.steps else ()
+
+
+class Measurement(Record):
+    """One number and how it was come by; or the reason why there is none."""
+
+    value: float | None
+    reason: str | None = None
+    """Why `value` is None."""
+    n: int = 0
+    """Samples behind the value; 0 when it is exact."""
+    seed: int | None = None
+    estimator: str = ""
+    """Names the formula and its options, enough to compute it again."""
+    low: float | None = None
+    """95 % interval."""
+    high: float | None = None
+
+    @model_validator(mode="after")
+    def _value_or_reason(self) -> Self:
+        if (self.value is None) == (self.reason is None):
+            raise ValueError("a measurement has either a value or the reason why it has none")
+        return self
+
+
+class Provenance(Record):
+    """What a credit depends on besides the run."""
+
+    reader: str
+    """Name and revision of the model that was asked."""
+    entailment: str | None = None
+    seed: int = 0
+    settings: dict[str, JsonValue] = {}
+
+    @property
+    def settings_hash(self) -> str:
+        return digest(self.model_dump_json())[:16]
+
+
+class Credit(Record):
+    """A share of the utility, given to one step, or to the whole run when `step` is None."""
+
+    run_id: str
+    step: int | None
+    rule: str
+    """How it was shared: level, trajectory, leave_one_out, shapley, total."""
+    meter: str
+    measurement: Measurement
+    provenance: Provenance
