@@ -1,0 +1,65 @@
+"""Find components by file name: a component is a module with a typed `build(...)`.
+
+A new workflow, retriever, meter or credit rule is one new file in its package; there is no
+registry to edit. Files whose names begin with "_" are helpers.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from hopscope.runtime.errors import UsageError
+
+
+def names(package: ModuleType) -> list[str]:
+    """The components of a package, sorted."""
+    return sorted(
+        module.name
+        for module in iter_modules(package.__path__)
+        if not module.name.startswith("_") and not module.ispkg
+    )
+
+
+def load(package: ModuleType, name: str) -> ModuleType:
+    """The component's module.
+
+    Raises:
+        UsageError: there is none of that name; the message lists those there are.
+    """
+    known = names(package)
+    if name not in known:
+        kind = package.__name__.rsplit(".", 1)[-1]
+        raise UsageError(f"no {name!r} among {kind}: choose from {', '.join(known)}")
+    return import_module(f"{package.__name__}.{name}")
+
+
+def options(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The keyword-only parameters of `build`: what a user may set with `-o key=value`."""
+    parameters = inspect.signature(build).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def parse_options(build: Callable[..., Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """All options of `build`, those `given` read from text by their type, the others by default.
+
+    Raises:
+        UsageError: an unknown option, or a value that is not of its type.
+    """
+    known = options(build)
+    hints = get_type_hints(build)
+    resolved = {name: parameter.default for name, parameter in known.items()}
+    for name, text in given.items():
+        if name not in known:
+            choices = ", ".join(known) or "none"
+            raise UsageError(f"unknown option {name!r}: the options are {choices}")
+        try:
+            resolved[name] = TypeAdapter(hints[name]).validate_strings(text)
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise UsageError(f"option {name}={text}: {reason}") from None
+    return resolved

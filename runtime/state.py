@@ -1,0 +1,69 @@
+"""What is in flight while a workflow runs.
+
+`State` is plain data that a checkpoint can hold; `Deps` are the live objects that nodes talk
+to, handed to LangGraph as its context and never stored.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import add
+from typing import Annotated, Required, TypedDict
+
+from langgraph.graph import StateGraph
+
+from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.types import Hit, Passage, Question, Step, StopReason
+
+
+class State(TypedDict, total=False):
+    """The state every workflow shares; a workflow that needs more extends it."""
+
+    question: Required[Question]
+    evidence: tuple[Passage, ...]
+    """What the reader sees next. Replaced, not merged: a grader must be able to drop passages."""
+    thoughts: tuple[str, ...]
+    """Reasoning sentences so far."""
+    answer: str
+    stop_reason: StopReason
+    steps: Annotated[list[Step], add]
+    """Written by the step seam only."""
+
+
+class Update(State, total=False):
+    """What a node returns: the state it changes, and two facts about its own step."""
+
+    question: Question  # type: ignore[misc]  # required in the state, optional in a change of it
+    output: str
+    """What the step produced, where that is not simply the model's last text."""
+    parse_ok: bool
+    """Whether the model's text had the form asked for."""
+
+
+@dataclass(frozen=True)
+class Deps:
+    """The ports a workflow may use."""
+
+    reader: Reader
+    retriever: Retriever
+    seed: int = 0
+    capture_content: bool = True
+    """Whether spans carry prompts, passages and answers."""
+
+
+Graph = StateGraph[State, Deps, State, State]
+"""The type of a workflow that needs no state beyond the shared one."""
+
+
+def merge(
+    evidence: Sequence[Passage], hits: Iterable[Hit], *, cap: int | None = None
+) -> tuple[Passage, ...]:
+    """Evidence followed by the passages of `hits` that are not in it yet, `cap` at most.
+
+    First come, first kept: a passage retrieved again stays where it was.
+    """
+    merged = {passage.key: passage for passage in evidence}
+    for hit in hits:
+        if cap is not None and len(merged) >= cap:
+            break
+        merged.setdefault(hit.passage.key, hit.passage)
+    return tuple(merged.values())

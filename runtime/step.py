@@ -1,0 +1,184 @@
+"""The one tracing seam: `@step` turns a plain function into an instrumented graph node.
+
+A node is `(state, deps, **options) -> Update` and contains no tracing, timing or storage
+code. The seam hands it recording ports, so whatever it asks of a reader or a retriever is in
+the `Step`, and opens the spans. Calling the decorated function with its options gives the
+node: `graph.add_node("retrieve", retrieve(k=4))`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import wraps
+from time import perf_counter
+from typing import Any, Concatenate, ParamSpec, Protocol
+
+from langgraph.runtime import Runtime
+
+from hopscope.runtime import spans
+from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import (
+    Exchange,
+    Generation,
+    GenerationRequest,
+    Hit,
+    Scored,
+    ScoreRequest,
+    Step,
+    StepKind,
+    Usage,
+)
+
+P = ParamSpec("P")
+
+
+class Node(Protocol):
+    """What LangGraph calls: it passes its runtime, whose context is our `Deps`, by name."""
+
+    def __call__(self, state: Any, *, runtime: Runtime[Deps]) -> dict[str, Any]: ...
+
+
+@dataclass
+class _Log:
+    """What one node asked for."""
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    scored: list[Usage] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
+    hits: list[Hit] = field(default_factory=list)
+
+    @property
+    def usage(self) -> Usage:
+        spent = [g.usage for e in self.exchanges for g in e.generations]
+        return sum([*spent, *self.scored], Usage())
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        keys = (key for e in self.exchanges for key in e.request.prompt.shown)
+        return tuple(dict.fromkeys(keys))
+
+
+@dataclass(frozen=True)
+class _RecordingReader:
+    inner: Reader
+    log: _Log
+    capture: bool
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        begun = perf_counter()
+        with spans.generations(self.inner.name, requests, capture=self.capture) as finish:
+            replies = self.inner.generate(requests)
+            span_ids = finish(replies)
+        share = (perf_counter() - begun) / max(1, len(requests))
+        for request, generations, span_id in zip(requests, replies, span_ids, strict=True):
+            self.log.exchanges.append(
+                Exchange(
+                    request=request,
+                    generations=tuple(generations),
+                    seconds=share,
+                    span_id=span_id,
+                )
+            )
+        return replies
+
+    def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        scored = self.inner.score(requests)
+        self.log.scored.extend(s.usage for s in scored)
+        return scored
+
+
+@dataclass(frozen=True)
+class _RecordingRetriever:
+    inner: Retriever
+    log: _Log
+    capture: bool
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
+        with spans.retrievals(self.inner.name, queries, k=k, capture=self.capture) as finish:
+            rankings = self.inner.search(queries, k=k)
+            finish(rankings)
+        self.log.queries.extend(queries)
+        self.log.hits.extend(hit for ranking in rankings for hit in ranking)
+        return rankings
+
+
+def step(
+    kind: StepKind,
+) -> Callable[[Callable[Concatenate[Any, Deps, P], Mapping[str, Any]]], Callable[P, Node]]:
+    """Make a graph node of a plain function; the step is named after the function.
+
+    `kind` says what the node is for, in the words of the step record.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[Any, Deps, P], Mapping[str, Any]],
+    ) -> Callable[P, Node]:
+        @wraps(function)
+        def bind(*args: P.args, **options: P.kwargs) -> Node:
+            def node(state: Any, *, runtime: Runtime[Deps]) -> dict[str, Any]:
+                return _execute(
+                    function.__name__,
+                    kind,
+                    lambda deps: function(state, deps, *args, **options),
+                    state,
+                    runtime.context,
+                )
+
+            return node
+
+        return bind
+
+    return decorate
+
+
+def _execute(
+    name: str,
+    kind: StepKind,
+    call: Callable[[Deps], Mapping[str, Any]],
+    state: Mapping[str, Any],
+    deps: Deps,
+) -> dict[str, Any]:
+    past: list[Step] = state.get("steps", [])
+    log = _Log()
+    recording = replace(
+        deps,
+        reader=_RecordingReader(deps.reader, log, deps.capture_content),
+        retriever=_RecordingRetriever(deps.retriever, log, deps.capture_content),
+    )
+    started, begun = datetime.now(UTC), perf_counter()
+    with spans.step(name, kind, index=len(past)) as span:
+        update = dict(call(recording))
+        output = update.pop("output", None)
+        if output is None and log.exchanges:
+            output = log.exchanges[-1].generations[-1].text
+        evidence = update.get("evidence", state.get("evidence", ()))
+        known = {key for step in past for key in step.new}
+        taken = Step(
+            index=len(past),
+            name=name,
+            kind=kind,
+            query=" | ".join(log.queries) if log.queries else None,
+            ranked=tuple(log.hits),
+            new=tuple(p.key for p in evidence if p.key not in known),
+            shown=log.shown,
+            evidence=evidence,
+            exchanges=tuple(log.exchanges),
+            output=output,
+            parse_ok=update.pop("parse_ok", None),
+            stop_reason=update.get("stop_reason"),
+            usage=log.usage,
+            started=started,
+            seconds=perf_counter() - begun,
+            span_id=spans.span_id(span),
+        )
+        spans.describe_step(span, taken, capture=deps.capture_content)
+    return {**update, "steps": [taken]}

@@ -1,0 +1,125 @@
+"""IRCoT: interleave retrieval with the sentences of a chain of thought.
+
+Trivedi, Balasubramanian, Khot, Sabharwal: Interleaving Retrieval with Chain-of-Thought
+Reasoning for Knowledge-Intensive Multi-Step Questions, ACL 2023 (arXiv 2212.10509), with the
+loop of the authors' code.
+
+    START ── retrieve ── reason ──┬── read ── END
+                ↑                 │
+                └─────────────────┘  until the answer marker, silence or `max_steps`
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from langgraph.graph import END, START
+from rapidfuzz import fuzz
+
+from hopscope.runtime.prompts import chain_of_thought
+from hopscope.runtime.state import Deps, Graph, State, Update, merge
+from hopscope.runtime.step import step
+from hopscope.runtime.types import GenerationRequest, Hit, Passage
+from hopscope.workflows._text import extract_answer, first_sentence
+
+MAX_THOUGHT_TOKENS = 300
+LONGEST_WORDS = 600  # longer paragraphs are not taken
+SHOWN_WORDS = 350  # of each paragraph
+DUPLICATE_RATIO = 90
+
+QUESTION_WORDS = re.compile(r"\b(who|what|when|where|why|which|how|does|is)\b", re.IGNORECASE)
+CONCLUSION = re.compile(r"(thus|so|that is|therefore|hence)\b|.*\d\s*[-+*/=]\s*\d", re.IGNORECASE)
+
+
+def next_query(question: str, thoughts: Sequence[str]) -> str:
+    """The last sentence that states something new, else the question; question words dropped."""
+    facts = [thought for thought in thoughts if not CONCLUSION.match(thought)]
+    return " ".join(QUESTION_WORDS.sub(" ", facts[-1] if facts else question).split())
+
+
+def duplicates(one: Passage, other: Passage) -> bool:
+    """Whether two paragraphs are near enough to be the same (title and text both)."""
+    titles, texts = (one.title, other.title), (one.text, other.text)
+    return min(fuzz.ratio(*titles), fuzz.ratio(*texts)) >= DUPLICATE_RATIO
+
+
+def cut(passage: Passage) -> Passage:
+    words = passage.text.split()
+    if len(words) <= SHOWN_WORDS:
+        return passage
+    return passage.model_copy(update={"id": passage.key, "text": " ".join(words[:SHOWN_WORDS])})
+
+
+@step("retrieve")
+def retrieve(state: State, deps: Deps, *, k: int, cap: int) -> Update:
+    evidence = state.get("evidence", ())
+    query = next_query(state["question"].text, state.get("thoughts", ()))
+    if not query:
+        return {"evidence": evidence}
+    [hits] = deps.retriever.search([query], k=k)
+    added: list[Hit] = []
+    for hit in hits:
+        held = (*evidence, *(other.passage for other in added))
+        short = len(hit.passage.text.split()) <= LONGEST_WORDS
+        if short and not any(duplicates(hit.passage, passage) for passage in held):
+            added.append(hit)
+    return {"evidence": merge(evidence, added, cap=cap)}
+
+
+def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
+    """One line of reasoning over the paragraphs, continuing `thoughts`."""
+    evidence = [cut(passage) for passage in state["evidence"]]
+    prompt = chain_of_thought(state["question"].text, evidence, thoughts)
+    request = GenerationRequest(
+        prompt=prompt, max_tokens=MAX_THOUGHT_TOKENS, stop=("\n",), seed=deps.seed
+    )
+    [[generation]] = deps.reader.generate([request])
+    return generation.text
+
+
+@step("generate")
+def reason(state: State, deps: Deps, *, max_steps: int) -> Update:
+    thoughts = state.get("thoughts", ())
+    thought = first_sentence(write(state, deps, thoughts))
+    update: Update = {"thoughts": (*thoughts, thought), "output": thought}
+    if not thought:
+        update["stop_reason"] = "empty_generation"
+    elif extract_answer(thought) is not None:
+        update["stop_reason"] = "answer_marker"
+    elif len(thoughts) + 1 >= max_steps:
+        update["stop_reason"] = "max_steps"
+    return update
+
+
+def next_step(state: State) -> Literal["retrieve", "read"]:
+    return "read" if "stop_reason" in state else "retrieve"
+
+
+@step("generate")
+def read(state: State, deps: Deps) -> Update:
+    """Answer afresh from the paragraphs: the chain only served to find them."""
+    return conclusion(write(state, deps))
+
+
+@step("generate")
+def conclude(state: State, deps: Deps) -> Update:
+    """Take the answer from the chain instead (`reader=false`)."""
+    return {**conclusion(" ".join(state["thoughts"])), "output": state["thoughts"][-1]}
+
+
+def conclusion(text: str) -> Update:
+    answer = extract_answer(text)
+    return {"answer": text.strip() if answer is None else answer, "parse_ok": answer is not None}
+
+
+def build(*, k: int = 4, max_steps: int = 10, cap: int = 15, reader: bool = True) -> Graph:
+    """`cap` bounds the paragraphs held; `reader=false` takes the answer from the chain."""
+    graph = Graph(State, context_schema=Deps)
+    graph.add_node("retrieve", retrieve(k=k, cap=cap))
+    graph.add_node("reason", reason(max_steps=max_steps))
+    graph.add_node("read", read() if reader else conclude())
+    graph.add_edge(START, "retrieve")
+    graph.add_edge("retrieve", "reason")
+    graph.add_conditional_edges("reason", next_step)
+    graph.add_edge("read", END)
+    return graph

@@ -1,0 +1,38 @@
+"""Naive RAG: retrieve once with the question, then answer (Lewis et al. 2020, training-free).
+
+START ── retrieve ── answer ── END
+"""
+
+from langgraph.graph import START
+
+from hopscope.runtime.prompts import short_answer
+from hopscope.runtime.state import Deps, Graph, State, Update, merge
+from hopscope.runtime.step import step
+from hopscope.runtime.types import GenerationRequest
+
+
+@step("retrieve")
+def retrieve(state: State, deps: Deps, *, k: int) -> Update:
+    [hits] = deps.retriever.search([state["question"].text], k=k)
+    return {"evidence": merge((), hits)}
+
+
+@step("generate")
+def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
+    request = GenerationRequest(
+        prompt=short_answer(state["question"].text, state["evidence"]),
+        max_tokens=max_tokens,
+        stop=("\n",),
+        seed=deps.seed,
+    )
+    [[generation]] = deps.reader.generate([request])
+    return {"answer": generation.text.strip(), "stop_reason": "answered"}
+
+
+def build(*, k: int = 5, max_tokens: int = 32) -> Graph:
+    graph = Graph(State, context_schema=Deps)
+    graph.add_node("retrieve", retrieve(k=k))
+    graph.add_node("answer", answer(max_tokens=max_tokens))
+    graph.add_edge(START, "retrieve")
+    graph.add_edge("retrieve", "answer")
+    return graph
