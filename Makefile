@@ -1,0 +1,42 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export OMP_WAIT_POLICY = passive
+
+.PHONY: help demo test check format bench clean
+
+help: ## Show this list.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/hopscope: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable . --constraint constraints.txt
+	@touch $@
+
+$(BIN)/pytest: pyproject.toml constraints.txt | $(BIN)/hopscope
+	$(BIN)/pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	@touch $@
+
+demo: $(BIN)/hopscope ## Set up if needed, then answer a two-hop question, offline.
+	HF_HUB_OFFLINE=1 $(BIN)/hopscope demo
+
+test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
+	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
+
+check: $(BIN)/pytest ## Lint, types, layers.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(BIN)/pytest ## Put the code in shape.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BIN)/pytest ## Measure recall on real data and credit on Hopland.
+	$(BIN)/python benchmarks/recall.py
+	$(BIN)/python benchmarks/demo_on_average.py
+
+clean: ## Remove what was installed and built.
+	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
