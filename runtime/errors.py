@@ -5,6 +5,7 @@
     │   ├── MissingExtra      an optional dependency is not installed
     │   └── CorpusError       a corpus or question file is broken (file, line)
     ├── ReaderError           a language model failed
+    │   └── ContextOverflow   a prompt does not fit into its context
     ├── RetrieverError        an index or search service failed
     │   └── IndexMismatch     an index is not what its manifest says
     ├── EntailmentError       an entailment model failed
@@ -39,6 +40,20 @@ class CorpusError(UsageError):
 
 class ReaderError(HopscopeError):
     """A language model failed, or a prompt does not fit it."""
+
+
+class ContextOverflow(ReaderError):
+    """A prompt does not fit into the reader's context; fewer passages might."""
+
+    def __init__(self, reader: str, tokens: int, reserved: int, context: int) -> None:
+        super().__init__(
+            f"a prompt of {tokens} tokens and {reserved} more for the output exceed the context "
+            f"of {reader}, {context} tokens; show fewer passages or ask for fewer tokens"
+        )
+        self.tokens = tokens
+        """Of the prompt."""
+        self.allowed = max(0, context - reserved)
+        """Prompt tokens that would have fitted."""
 
 
 class RetrieverError(HopscopeError):

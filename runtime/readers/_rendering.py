@@ -1,0 +1,102 @@
+"""From a prompt to the tokens a model is fed.
+
+Invariant: rendering is a pure function of the prompt and the tokenizer. Tokens of the prompt are
+the tokens of its text alone, so a continuation never changes them, and there is at most one
+beginning-of-text token.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import TemplateError
+
+from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.types import Message, Prompt
+
+TEMPLATE_OPTIONS = {
+    # Templates that print today's date would make yesterday's scores incomparable.
+    "date_string": "26 Jul 2024",
+    # Hybrid models would spend the whole budget of a short answer on thinking.
+    "enable_thinking": False,
+}
+
+
+class Renderer:
+    """Lays prompts out as a model's tokenizer wants them."""
+
+    def __init__(self, tokenizer: Any, name: str, end_ids: frozenset[int]) -> None:
+        self._tokenizer = tokenizer
+        self._name = name
+        self._end_ids = end_ids
+        self._chat = bool(tokenizer.chat_template)
+
+    def prompt_ids(self, prompt: Prompt) -> list[int]:
+        """The prompt's tokens, up to where the reader continues.
+
+        Raises:
+            ReaderError: the chat template rejects the messages.
+        """
+        if self._chat:
+            return self._tokenize(self._chat_text(prompt.messages) + prompt.prefix)
+        ids: list[int] = self._tokenizer(plain_text(prompt)).input_ids
+        while ids and ids[-1] in self._end_ids:  # some tokenizers close every text they are given
+            ids.pop()
+        return ids
+
+    def continuation_ids(self, prompt: Prompt, continuation: str) -> list[int]:
+        """The tokens of a text that follows the prompt.
+
+        Between running text and a continuation there is a space, which most tokenizers write
+        into the first token; it is added where the caller left it out.
+        """
+        follows_text = bool(prompt.prefix) or not self._chat
+        if follows_text and continuation and not continuation[0].isspace():
+            before = prompt.prefix or plain_text(prompt)
+            continuation = continuation if before[-1].isspace() else f" {continuation}"
+        return self._tokenize(continuation)
+
+    def _tokenize(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False).input_ids
+        return ids
+
+    def _chat_text(self, messages: Sequence[Message]) -> str:
+        system = [message.content for message in messages if message.role == "system"]
+        try:
+            text = self._apply_template(messages)
+            if all(content.strip() in text for content in system):
+                return text
+        except TemplateError:
+            pass  # most often a template that knows no system role
+        try:
+            return self._apply_template(fold_system(messages))
+        except TemplateError as error:
+            reason = str(error).splitlines()[0] if str(error) else "no reason given"
+            raise ReaderError(f"{self._name}: its chat template fails: {reason}") from error
+
+    def _apply_template(self, messages: Sequence[Message]) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            [{"role": message.role, "content": message.content} for message in messages],
+            tokenize=False,
+            add_generation_prompt=True,
+            **TEMPLATE_OPTIONS,
+        )
+        return text
+
+
+def fold_system(messages: Sequence[Message]) -> list[Message]:
+    """The messages with all system text moved to the head of the first user turn."""
+    system = [message.content for message in messages if message.role == "system"]
+    turns = [message for message in messages if message.role != "system"]
+    if not turns or turns[0].role != "user":
+        return [Message(role="user", content="\n\n".join(system)), *turns]
+    head = Message(role="user", content="\n\n".join([*system, turns[0].content]))
+    return [head, *turns[1:]]
+
+
+def plain_text(prompt: Prompt) -> str:
+    """The layout for models without a chat template: the messages as one document that ends
+    where the answer belongs."""
+    labels = {"system": "", "user": "", "assistant": "Answer: "}
+    turns = [f"{labels[message.role]}{message.content}" for message in prompt.messages]
+    text = "\n\n".join(turns) + "\nAnswer:"
+    return f"{text} {prompt.prefix}" if prompt.prefix else text

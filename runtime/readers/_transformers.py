@@ -1,0 +1,130 @@
+"""The reader over a loaded transformers model: requests in, records out."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from hopscope.runtime.errors import ContextOverflow, ReaderError
+from hopscope.runtime.readers._batches import Size, pack
+from hopscope.runtime.readers._decoding import Decoder, Likelihood
+from hopscope.runtime.readers._draft import Draft
+from hopscope.runtime.readers._rendering import Renderer
+from hopscope.runtime.readers._text import pieces
+from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest, Usage
+
+LOGITS_PER_POSITION = 16_384
+"""Logits that take up as much of a batch as one position: scoring keeps a whole vocabulary of them
+for each scored token."""
+
+
+class TransformersReader:
+    """A causal language model. Threads may share it; one computes at a time."""
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str, max_batch_tokens: int) -> None:
+        config = model.config.get_text_config()
+        self.name = name
+        self._tokenizer = tokenizer
+        self._end_ids = end_ids(model, tokenizer)
+        self._vocabulary: int = config.vocab_size
+        self._context: int | None = getattr(config, "max_position_embeddings", None)
+        self._max_batch_tokens = max_batch_tokens
+        self._renderer = Renderer(tokenizer, name, self._end_ids)
+        self._decoder = Decoder(model, max_batch_tokens)
+        self._lock = threading.Lock()
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        """Continuations of each request; see the port. Equal prompts are computed once."""
+        with self._lock, torch.inference_mode(), failures(self.name):
+            drafts: list[list[Draft]] = []
+            by_prompt: dict[tuple[int, ...], list[Draft]] = {}
+            for request in requests:
+                prompt = self._renderer.prompt_ids(request.prompt)
+                self._check(prompt, request.max_tokens)
+                samples = [self._draft(request, i, prompt) for i in range(request.n)]
+                drafts.append(samples)
+                by_prompt.setdefault(tuple(prompt), []).extend(samples)
+            work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
+            sizes = [
+                Size(len(prompt) + max(draft.max_tokens for draft in samples), len(samples))
+                for prompt, samples in work
+            ]
+            for batch in pack(sizes, self._max_batch_tokens):
+                self._decoder.decode([work[i] for i in batch])
+            return [[draft.generation() for draft in samples] for samples in drafts]
+
+    def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        """Likelihoods of given continuations; see the port.
+
+        A continuation of running text gets the space before it that the caller left out.
+        """
+        with self._lock, torch.inference_mode(), failures(self.name):
+            work: list[tuple[list[int], list[int]]] = []
+            for request in requests:
+                prompt = self._renderer.prompt_ids(request.prompt)
+                given = list(request.token_ids) or self._renderer.continuation_ids(
+                    request.prompt, request.continuation
+                )
+                self._check([*prompt, *given], 0)
+                work.append((prompt, given))
+            scored = [Scored(tokens=(), token_ids=(), logprobs=(), entropies=())] * len(work)
+            asked = [i for i, (_, given) in enumerate(work) if given]
+            weight = 1 + self._vocabulary // LOGITS_PER_POSITION
+            sizes = [Size(len(work[i][0]) + len(work[i][1]) * weight) for i in asked]
+            for batch in pack(sizes, self._max_batch_tokens):
+                members = [asked[i] for i in batch]
+                likelihoods = self._decoder.score([work[i] for i in members])
+                for i, likelihood in zip(members, likelihoods, strict=True):
+                    scored[i] = self._scored(*work[i], likelihood)
+            return scored
+
+    def _draft(self, request: GenerationRequest, index: int, prompt: list[int]) -> Draft:
+        return Draft(request, index, prompt, tokenizer=self._tokenizer, end_ids=self._end_ids)
+
+    def _scored(self, prompt: list[int], given: list[int], likelihood: Likelihood) -> Scored:
+        return Scored(
+            tokens=tuple(pieces(self._tokenizer, prompt, given)),
+            token_ids=tuple(given),
+            logprobs=tuple(likelihood.logprobs),
+            entropies=tuple(likelihood.entropies),
+            usage=Usage(input_tokens=len(prompt) + len(given), calls=1),
+        )
+
+    def _check(self, ids: list[int], reserved: int) -> None:
+        if not ids:
+            raise ReaderError(f"{self.name}: a prompt without any token")
+        if self._context is not None and len(ids) + reserved > self._context:
+            raise ContextOverflow(self.name, len(ids), reserved, self._context)
+        if not 0 <= min(ids) <= max(ids) < self._vocabulary:
+            raise ReaderError(
+                f"{self.name}: token {max(ids)} is not among the model's {self._vocabulary}; "
+                "tokenizer and weights do not belong together"
+            )
+
+
+def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    """Every token that ends a text: chat models often have one for the turn besides."""
+    ends: set[int] = set()
+    for source in (model.generation_config, model.config, tokenizer):
+        value = getattr(source, "eos_token_id", None)
+        ends.update([value] if isinstance(value, int) else value or ())
+    return frozenset(ends)
+
+
+@contextmanager
+def failures(name: str) -> Iterator[None]:
+    """Turn what torch and transformers raise while computing into our error."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ReaderError(f"{name}: out of memory; lower max_batch_tokens") from error
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise ReaderError(f"{name}: {first_line(error)}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the advice and dumps that libraries append."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
