@@ -61,7 +61,8 @@ class Decoder:
             logprobs, entropies = distribution(row[-len(given) :])
             wanted = torch.tensor(given, device=row.device)
             chosen = logprobs.gather(-1, wanted[:, None]).squeeze(-1)
-            check_finite(chosen, entropies)
+            check_finite(entropies)
+            check_finite(chosen)
             scored.append(Likelihood(chosen.tolist(), entropies.tolist()))
         return scored
 
@@ -69,13 +70,13 @@ class Decoder:
         """Draw tokens until all drafts are finished; a finished one leaves the batch."""
         while True:
             logprobs, entropies = distribution(logits)
+            check_finite(entropies)
             tokens = draw(
                 logprobs,
                 [draft.temperature for draft in drafts],
                 [uniform(draft.stream, draft.steps) for draft in drafts],
             )
             chosen = logprobs.gather(-1, tokens[:, None]).squeeze(-1)
-            check_finite(chosen, entropies)
             triples = zip(tokens.tolist(), chosen.tolist(), entropies.tolist(), strict=True)
             for draft, (token, logprob, entropy) in zip(drafts, triples, strict=True):
                 draft.add(token, logprob, entropy)
@@ -117,13 +118,13 @@ class Decoder:
         return logits
 
 
-def check_finite(chosen: Tensor, entropies: Tensor) -> None:
-    """Refuse what cannot be recorded: overflow, or a token that the model rules out.
+def check_finite(numbers: Tensor) -> None:
+    """Refuse what cannot be recorded: overflow, or a given token that the model rules out.
 
     Raises:
         ReaderError: a number is not finite.
     """
-    if not bool(torch.isfinite(chosen).all() & torch.isfinite(entropies).all()):
+    if not bool(torch.isfinite(numbers).all()):
         raise ReaderError(
             "the model's probabilities are not finite: it overflowed (try dtype float32) "
             "or rules out a given token altogether"

@@ -42,7 +42,7 @@ def draw(logprobs: Tensor, temperatures: Sequence[float], uniforms: Sequence[flo
     rows -= rows.amax(dim=-1, keepdim=True)
     rows /= rows.new_tensor([[temperatures[row]] for row in sampled])
     cumulative = rows.exp().cumsum(dim=-1)
-    total = cumulative[:, -1:]
+    total = cumulative[:, -1:].contiguous()
     drawn = torch.searchsorted(
         cumulative, total * total.new_tensor([[uniforms[row]] for row in sampled]), right=True
     )

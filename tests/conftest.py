@@ -1,0 +1,1 @@
+"""Stands here so that pytest puts this folder on the path and tests can import its helpers."""

@@ -1,0 +1,104 @@
+"""Tiny random language models on disk, for tests that need a real reader and no real language.
+
+Each function writes a folder as `save_pretrained` would and returns it, for
+`hf.build(model=str(folder))` or `--reader hf:FOLDER`. The weights are drawn wide, so that the
+distributions are far from uniform and a wrong mask or position shows at once.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    PreTrainedConfig,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+)
+from transformers.models.auto.modeling_auto import AutoModelForCausalLM
+
+BOS, END, TURN = "<|bos|>", "<|end|>", "<|turn|>"
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}<|turn|>{{ message.role }}\n"
+    "{{ message.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+)
+TEXT = """You answer questions. Documents: Doc 1 (Alba): Alba is a film directed by Bruno Costa.
+Bruno Costa was born in Lisbon in 1951. Question: Where was the director of Alba born? Give only
+the answer. Think step by step, one sentence per step. So the answer is: Lisbon. yes no"""
+
+
+def tokenizer(*, chat: bool = True) -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer of 320 tokens, learned from a few lines of English."""
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=[BOS, END, TURN],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(TEXT.splitlines(), trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=bpe, bos_token=BOS, eos_token=END)
+    if chat:
+        fast.chat_template = CHAT_TEMPLATE
+    return fast
+
+
+def save(folder: Path, config: PreTrainedConfig, *, chat: bool, seed: int) -> Path:
+    """Write a model of this configuration with random weights, and its tokenizer."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    tokenizer(chat=chat).save_pretrained(folder)
+    return folder
+
+
+def tiny_llama(folder: Path, *, chat: bool = True, seed: int = 0, **options: Any) -> Path:
+    """Rotary positions, grouped keys; `options` go to `LlamaConfig`."""
+    config = LlamaConfig(**{**SHAPE, "num_key_value_heads": 2, **options})
+    return save(folder, config, chat=chat, seed=seed)
+
+
+def tiny_qwen2(folder: Path, *, chat: bool = True, seed: int = 0, **options: Any) -> Path:
+    """Rotary positions, biases, tied embeddings."""
+    config = Qwen2Config(**{**SHAPE, "num_key_value_heads": 2, "tie_word_embeddings": True})
+    return save(folder, config, chat=chat, seed=seed)
+
+
+def tiny_mistral(folder: Path, *, chat: bool = True, seed: int = 0, **options: Any) -> Path:
+    """Sliding-window attention over the last eight tokens."""
+    sliding = {"num_key_value_heads": 2, "sliding_window": 8}
+    return save(folder, MistralConfig(**{**SHAPE, **sliding, **options}), chat=chat, seed=seed)
+
+
+def tiny_gpt2(folder: Path, *, chat: bool = False, seed: int = 0, **options: Any) -> Path:
+    """Absolute positions: padding that shifts them changes everything. No chat template."""
+    shape = {
+        "vocab_size": 320,
+        "n_embd": 32,
+        "n_layer": 2,
+        "n_head": 4,
+        "n_positions": 512,
+        "initializer_range": 0.4,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+    }
+    return save(folder, GPT2Config(**{**shape, **options}), chat=chat, seed=seed)
+
+
+SHAPE: dict[str, Any] = {
+    "vocab_size": 320,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 512,
+    "initializer_range": 0.4,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+}
