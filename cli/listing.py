@@ -1,0 +1,52 @@
+"""`hopscope list`: the components there are, and the options each takes."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from hopscope.cli import render
+from hopscope.cli.run import Json
+
+
+class Kind(StrEnum):
+    workflows = "workflows"
+    retrievers = "retrievers"
+    readers = "readers"
+    meters = "meters"
+    credit = "credit"
+    entailments = "entailments"
+
+
+def list_components(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    json: Json = False,
+) -> None:
+    """List workflows, retrievers, readers, meters, credit rules or entailment models."""
+    from importlib import import_module
+
+    from hopscope.runtime import components
+
+    home = {
+        Kind.workflows: "hopscope.workflows",
+        Kind.retrievers: "hopscope.runtime.retrievers",
+        Kind.readers: "hopscope.runtime.readers",
+        Kind.meters: "hopscope.tracing.meters",
+        Kind.credit: "hopscope.tracing.credit",
+        Kind.entailments: "hopscope.tracing.entailments",
+    }
+    package = import_module(home[kind])
+    rows: list[dict[str, object]] = []
+    for name in components.names(package):
+        module = components.load(package, name)
+        options = components.options(module.build)
+        rows.append(
+            {
+                "name": name,
+                "summary": (module.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
+                "options": {
+                    key: None if p.default is p.empty else p.default for key, p in options.items()
+                },
+            }
+        )
+    render.show_components(rows, json=json)

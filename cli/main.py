@@ -1,0 +1,55 @@
+"""The `hopscope` command: mounts the commands and turns errors into messages and exit codes.
+
+Data goes to stdout, progress and messages to stderr. Exit codes: 0 all right, 1 something
+failed, 2 the command was used wrongly, 130 stopped by Ctrl-C. Nothing heavy is imported until
+a command needs it.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hopscope import __version__
+from hopscope.cli import demo, doctor, index, listing, run, show
+
+app = typer.Typer(
+    name="hopscope",
+    help="Multi-step RAG workflows that tell what each retrieval was worth.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("run")(run.run_command)
+app.command("show")(show.show)
+app.command("ls")(show.ls)
+app.command("list")(listing.list_components)
+app.command("doctor")(doctor.doctor)
+app.add_typer(index.app, name="index")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hopscope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Multi-step RAG workflows that tell what each retrieval was worth."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code; our errors become one message on stderr."""
+    from hopscope.runtime.errors import HopscopeError, UsageError
+
+    try:
+        app(arguments)
+    except HopscopeError as error:
+        print(f"hopscope: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, UsageError) else 1)

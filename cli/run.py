@@ -1,0 +1,210 @@
+"""`hopscope run`: answer one question, appraise every step, store, trace and print it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.cli import render, wiring
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Credit, Question, Run
+
+QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="What to answer.")]
+WorkflowName = Annotated[
+    str,
+    typer.Option(
+        "--workflow",
+        "-w",
+        metavar="W",
+        help="How to answer it: see `hopscope list workflows`.",
+        envvar="HOPSCOPE_WORKFLOW",
+    ),
+]
+Golds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gold",
+        metavar="A",
+        help="A right answer; repeat for aliases. Without one, SePer is not measured.",
+        envvar="HOPSCOPE_GOLD",
+    ),
+]
+CorpusSpec = Annotated[
+    str,
+    typer.Option(
+        "--corpus",
+        metavar="hopland|DIR",
+        help="The embedded world, or the folder of an index.",
+        envvar="HOPSCOPE_CORPUS",
+    ),
+]
+ReaderSpec = Annotated[
+    str,
+    typer.Option(
+        "--reader",
+        metavar="tiny|hf:MODEL",
+        help="The embedded reader, or a causal language model: a folder or a hub id.",
+        envvar="HOPSCOPE_READER",
+    ),
+]
+EntailmentSpec = Annotated[
+    str,
+    typer.Option(
+        "--entailment",
+        metavar="lexical|nli:MODEL",
+        help="What decides that two answers mean the same.",
+        envvar="HOPSCOPE_ENTAILMENT",
+    ),
+]
+Depth = Annotated[
+    int | None,
+    typer.Option(
+        "-k", min=1, help="Passages per retrieval; short for -o k=N.", envvar="HOPSCOPE_K"
+    ),
+]
+Samples = Annotated[
+    int,
+    typer.Option(min=1, help="Answers sampled for each belief.", envvar="HOPSCOPE_SAMPLES"),
+]
+Seed = Annotated[int, typer.Option(help="Seed of all sampling.", envvar="HOPSCOPE_SEED")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-o",
+        metavar="KEY=VALUE",
+        help="An option of the workflow; repeatable.",
+        envvar="HOPSCOPE_OPTIONS",
+    ),
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="URL|FILE",
+        help="Where runs are kept; by default a file in the user's data folder.",
+        envvar="HOPSCOPE_DB",
+    ),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace-file",
+        metavar="FILE",
+        help="Append the spans to this file as OTLP JSON lines.",
+        envvar="HOPSCOPE_TRACE_FILE",
+    ),
+]
+TraceContent = Annotated[
+    bool,
+    typer.Option(
+        "--trace-content/--no-trace-content",
+        help="Whether spans carry questions, prompts, passages and answers.",
+        envvar="HOPSCOPE_TRACE_CONTENT",
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of a table.", envvar="HOPSCOPE_JSON")
+]
+
+
+def run_command(
+    question: QuestionText,
+    workflow: WorkflowName = "ircot",
+    gold: Golds = None,
+    corpus: CorpusSpec = wiring.HOPLAND,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    k: Depth = None,
+    samples: Samples = 10,
+    seed: Seed = 0,
+    option: Options = None,
+    db: Database = None,
+    trace_file: TraceFile = None,
+    trace_content: TraceContent = True,
+    json: Json = False,
+) -> None:
+    """Answer one question and tell what each retrieval was worth."""
+    from hopscope.runtime.types import Question
+
+    options = wiring.parse_pairs(option or [])
+    if k is not None:
+        if not wiring.takes(workflow, "k"):
+            raise typer.BadParameter(f"workflow {workflow} retrieves nothing", param_hint="-k")
+        options["k"] = str(k)
+    if corpus != wiring.HOPLAND and reader == wiring.TINY:
+        render.note(
+            "the embedded reader knows only the made-up world of Hopland and is no model for "
+            "real text: expect nonsense, or give --reader hf:FOLDER"
+        )
+    result, credits = execute(
+        Question(text=question, answers=tuple(gold or ())),
+        workflow=workflow,
+        options=options,
+        corpus=corpus,
+        reader=reader,
+        entailment=entailment,
+        samples=samples,
+        seed=seed,
+        db=db,
+        trace_file=trace_file,
+        trace_content=trace_content,
+    )
+    render.show_report(result, credits, json=json)
+    raise typer.Exit(exit_code(result))
+
+
+def exit_code(run: "Run") -> int:
+    return {"ok": 0, "failed": 1, "interrupted": 130}[run.status]
+
+
+def execute(
+    question: "Question",
+    *,
+    workflow: str,
+    options: dict[str, str],
+    corpus: str,
+    reader: str,
+    entailment: str,
+    samples: int,
+    seed: int,
+    db: str | None,
+    trace_file: Path | None,
+    trace_content: bool,
+) -> tuple["Run", list["Credit"]]:
+    """Run, store, appraise, store the credits, emit the spans.
+
+    The run is in the database before it is appraised, so that stopping the appraisal loses
+    nothing of it.
+    """
+    from hopscope.cli.appraise import appraise
+    from hopscope.runtime.run import run
+    from hopscope.runtime.state import Deps
+    from hopscope.store.store import Store
+    from hopscope.tracing.evaluators import emit
+    from hopscope.tracing.telemetry import captures_content, telemetry
+
+    built = wiring.workflow(workflow, options)
+    judge = wiring.entailment(entailment)
+    with Store.open(db) as store, telemetry(trace_file):
+        render.progress("loading the corpus")
+        searched = wiring.corpus(corpus)
+        render.progress("loading the reader")
+        model = wiring.reader(reader)
+        deps = Deps(
+            reader=model,
+            retriever=searched.retriever,
+            seed=seed,
+            capture_content=trace_content and captures_content(),
+        )
+        render.progress(f"running {workflow}")
+        result = run(built, question, deps)
+        store.save(result)
+        credits: list[Credit] = []
+        if result.status != "interrupted":
+            render.progress("measuring what each step was worth")
+            credits = appraise(result, model, judge, samples=samples, seed=seed)
+            store.save_credits(credits)
+            emit(result, credits)
+        render.progress("")
+    return result, credits

@@ -1,0 +1,116 @@
+"""Turns what a user names on the command line into live objects."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopscope.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from hopscope.runtime.ports import Entailment, Reader, Retriever
+    from hopscope.runtime.run import Workflow
+
+HOPLAND = "hopland"
+TINY = "tiny"
+
+
+def parse_pairs(options: Iterable[str]) -> dict[str, str]:
+    """`key=value` texts as a dictionary.
+
+    Raises:
+        UsageError: a text without "=", or a key given twice.
+    """
+    pairs: dict[str, str] = {}
+    for option in options:
+        key, found, value = option.partition("=")
+        if not found or not key:
+            raise UsageError(f"option {option!r} is not of the form key=value")
+        if key in pairs:
+            raise UsageError(f"option {key!r} is given twice")
+        pairs[key] = value
+    return pairs
+
+
+def workflow(name: str, options: dict[str, str]) -> "Workflow":
+    """Build a workflow by name, its options read from text."""
+    from hopscope import workflows
+    from hopscope.runtime import components
+    from hopscope.runtime.run import Workflow
+
+    module = components.load(workflows, name)
+    resolved = components.parse_options(module.build, options)
+    return Workflow(name=name, graph=module.build(**resolved), options=resolved)
+
+
+def takes(name: str, option: str) -> bool:
+    """Whether a workflow has an option of that name."""
+    from hopscope import workflows
+    from hopscope.runtime import components
+
+    return option in components.options(components.load(workflows, name).build)
+
+
+def reader(spec: str) -> "Reader":
+    """`tiny`, the embedded reader, or `hf:ID_OR_FOLDER`, any causal language model."""
+    from hopscope.runtime import components, readers
+
+    kind, _, model = spec.partition(":")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    module = components.load(readers, kind)
+    built: Reader = module.build(**_named(module.build, "model", model, f"--reader {spec}"))
+    return built
+
+
+def entailment(spec: str) -> "Entailment":
+    """`lexical`, for short answers, or `nli:ID_OR_FOLDER`, any MNLI classifier."""
+    from hopscope.runtime import components
+    from hopscope.tracing import entailments
+
+    kind, _, model = spec.partition(":")
+    module = components.load(entailments, kind)
+    built: Entailment = module.build(
+        **_named(module.build, "model", model, f"--entailment {spec}")
+    )
+    return built
+
+
+def _named(build: Any, option: str, value: str, flag: str) -> dict[str, str]:
+    from hopscope.runtime import components
+
+    wanted = option in components.options(build)
+    if wanted and not value:
+        raise UsageError(f"{flag}: name a model, as in {flag.split(':')[0]}:ID_OR_FOLDER")
+    if value and not wanted:
+        raise UsageError(f"{flag}: takes nothing after the name")
+    return {option: value} if wanted else {}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is searched."""
+
+    name: str
+    retriever: "Retriever"
+
+
+def corpus(spec: str) -> Corpus:
+    """`hopland`, the embedded world, or the folder of an index.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    from hopscope.runtime.retrievers import bm25
+
+    if spec == HOPLAND:
+        from hopscope.lab.hopland import data
+
+        return Corpus(HOPLAND, bm25.from_passages(data.corpus(), name=HOPLAND))
+    folder = Path(spec)
+    if not folder.is_dir():
+        raise UsageError(
+            f"no corpus at {spec}: give {HOPLAND}, or the folder of an index made with "
+            f"`hopscope index build CORPUS.jsonl --out {spec}`"
+        )
+    return Corpus(folder.name, bm25.build(index=folder))

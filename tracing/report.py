@@ -1,0 +1,227 @@
+"""A run and its credits as one readable record: what `--json` prints and tables show.
+
+The shape is a public contract: scripts read it.
+"""
+
+from collections.abc import Iterable
+
+from hopscope.runtime.types import Credit, Measurement, Record, Run, RunStatus, Step, Usage
+
+SEPER, GROGU = "seper", "grogu"
+
+
+class PassageReport(Record):
+    id: str
+    title: str
+    score: float
+    new: bool
+    """Whether this step brought the passage into the evidence for the first time."""
+
+
+class StepSePer(Record):
+    """What the step did to the belief in the right answer."""
+
+    value: float | None
+    """SePer after the step."""
+    delta: float | None
+    """ΔSePer: the change the step made, after what came before it."""
+    low: float | None
+    """95 % interval of `delta`."""
+    high: float | None
+    shapley: float | None
+    """The step's Shapley share of the run's total ΔSePer."""
+    leave_one_out: float | None
+    """What the whole run would lose without the step."""
+    n: int
+    """Samples behind each belief."""
+    reason: str | None = None
+    """Why a value is missing."""
+
+
+class StepGroGU(Record):
+    """What the step did to the confidence of the reader; needs no gold answer."""
+
+    value: float | None
+    """GroGU after the step, in nats."""
+    delta: float | None
+    reason: str | None = None
+
+
+class StepCredit(Record):
+    seper: StepSePer | None = None
+    grogu: StepGroGU | None = None
+
+
+class StepReport(Record):
+    index: int
+    name: str
+    kind: str
+    query: str | None
+    output: str | None
+    passages: tuple[PassageReport, ...]
+    dangling: tuple[str, ...]
+    usage: Usage
+    seconds: float
+    parse_ok: bool | None
+    stop_reason: str | None
+    credit: StepCredit
+    per_1000_tokens: float | None
+    """Shapley share (else ΔSePer) per 1,000 tokens spent from this retrieval to the next."""
+
+
+class TotalSePer(Record):
+    before: float | None
+    """Belief without any passage."""
+    after: float | None
+    """Belief with all evidence."""
+    delta: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str | None = None
+
+
+class Total(Record):
+    usage: Usage
+    seconds: float
+    retrievals: int
+    seper: TotalSePer | None = None
+    grogu: StepGroGU | None = None
+
+
+class RunReport(Record):
+    id: str
+    question: str
+    golds: tuple[str, ...]
+    workflow: str
+    answer: str | None
+    status: RunStatus
+    stop_reason: str | None
+    error: str | None
+    reader: str
+    retriever: str
+    seed: int
+    steps: tuple[StepReport, ...]
+    total: Total
+
+
+class _Credits:
+    """Looks credits up by meter, rule and step."""
+
+    def __init__(self, credits: Iterable[Credit]) -> None:
+        self._found = {(c.meter, c.rule, c.step): c.measurement for c in credits}
+
+    def __call__(self, meter: str, rule: str, step: int | None) -> Measurement | None:
+        return self._found.get((meter, rule, step))
+
+
+def _value(measurement: Measurement | None) -> float | None:
+    return measurement.value if measurement else None
+
+
+def _reason(*measurements: Measurement | None) -> str | None:
+    return next((m.reason for m in measurements if m and m.reason), None)
+
+
+def report(run: Run, credits: Iterable[Credit]) -> RunReport:
+    """Put a run and its credits together."""
+    credit = _Credits(credits)
+    return RunReport(
+        id=run.id,
+        question=run.question.text,
+        golds=run.question.answers,
+        workflow=run.workflow,
+        answer=run.answer,
+        status=run.status,
+        stop_reason=run.stop_reason,
+        error=f"{run.error.type}: {run.error.message}" if run.error else None,
+        reader=run.reader,
+        retriever=run.retriever,
+        seed=run.seed,
+        steps=tuple(_step(run, step, credit) for step in run.steps),
+        total=_total(run, credit),
+    )
+
+
+def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
+    level, change = credit(SEPER, "level", step.index), credit(SEPER, "trajectory", step.index)
+    shapley = credit(SEPER, "shapley", step.index)
+    without = credit(SEPER, "leave_one_out", step.index)
+    seper = None
+    if level or change:
+        seper = StepSePer(
+            value=_value(level),
+            delta=_value(change),
+            low=change.low if change else None,
+            high=change.high if change else None,
+            shapley=_value(shapley),
+            leave_one_out=_value(without),
+            n=level.n if level else 0,
+            reason=_reason(level, change, shapley, without),
+        )
+    held, gained = credit(GROGU, "level", step.index), credit(GROGU, "trajectory", step.index)
+    grogu = None
+    if held or gained:
+        grogu = StepGroGU(value=_value(held), delta=_value(gained), reason=_reason(held, gained))
+    return StepReport(
+        index=step.index,
+        name=step.name,
+        kind=step.kind,
+        query=step.query,
+        output=step.output,
+        passages=tuple(
+            PassageReport(
+                id=hit.passage.key,
+                title=hit.passage.title,
+                score=hit.score,
+                new=hit.passage.key in step.new,
+            )
+            for hit in step.ranked
+        ),
+        dangling=step.dangling,
+        usage=step.usage,
+        seconds=step.seconds,
+        parse_ok=step.parse_ok,
+        stop_reason=step.stop_reason,
+        credit=StepCredit(seper=seper, grogu=grogu),
+        per_1000_tokens=_per_1000_tokens(run, step, seper),
+    )
+
+
+def _per_1000_tokens(run: Run, step: Step, seper: StepSePer | None) -> float | None:
+    """A retrieval's own cost is what it makes the reader read: all calls up to the next one."""
+    if step.kind != "retrieve" or seper is None:
+        return None
+    share = seper.delta if seper.shapley is None else seper.shapley
+    tokens = step.usage.tokens
+    for later in run.steps[step.index + 1 :]:
+        if later.kind == "retrieve":
+            break
+        tokens += later.usage.tokens
+    return None if share is None or tokens == 0 else 1000 * share / tokens
+
+
+def _total(run: Run, credit: _Credits) -> Total:
+    total, before = credit(SEPER, "total", None), credit(SEPER, "level", None)
+    seper = None
+    if total:
+        last = credit(SEPER, "level", len(run.steps) - 1)
+        seper = TotalSePer(
+            before=_value(before),
+            after=_value(last),
+            delta=total.value,
+            low=total.low,
+            high=total.high,
+            n=total.n,
+            reason=_reason(total, before, last),
+        )
+    gained = credit(GROGU, "total", None)
+    return Total(
+        usage=run.usage,
+        seconds=run.seconds,
+        retrievals=sum(step.query is not None for step in run.steps),
+        seper=seper,
+        grogu=StepGroGU(value=gained.value, delta=gained.value, reason=gained.reason)
+        if gained
+        else None,
+    )
