@@ -49,7 +49,10 @@ def locate(model: str, revision: str | None = None) -> Checkpoint:
         raise UsageError(f"{model} is a file; give the folder that holds the model")
     folder = _from_hub(model, revision)
     if problem := defect(folder):
-        raise UsageError(f"model {model} on the hub: {problem}")
+        raise UsageError(
+            f"model {model} as downloaded: {problem}; if the download was cut short, repeat it: "
+            f"hf download {model}"
+        )
     return Checkpoint(folder, f"{model}@{folder.name[:12]}")
 
 
@@ -57,6 +60,10 @@ def defect(folder: Path) -> str | None:
     """What keeps a folder from being loaded, or None."""
     if not (folder / "config.json").is_file():
         return "it has no config.json; give a folder saved with save_pretrained"
+    try:
+        json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except ValueError:
+        return "its config.json is damaged"
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         try:

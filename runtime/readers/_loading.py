@@ -7,14 +7,17 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+)
 from transformers.utils import logging
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.readers._checkpoint import Checkpoint
 from hopscope.runtime.readers._transformers import TransformersReader, first_line
-
-LOADING_FAILURES = (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError)
 
 
 def load(
@@ -26,28 +29,36 @@ def load(
         UsageError: transformers cannot load it, or the device is not there.
     """
     where = choose_device(device)
-    auto_model: Any = AutoModelForCausalLM
     if dtype == "auto" and where == "cpu":
         dtype = "float32"
-    try:
-        with no_progress_bar():
-            tokenizer = AutoTokenizer.from_pretrained(
-                checkpoint.folder, local_files_only=True, trust_remote_code=False
+    auto_model: Any = AutoModelForCausalLM
+    options: Any = {"local_files_only": True, "trust_remote_code": False}
+    with quiet():
+        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
+            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
+        if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+            raise UsageError(
+                f"{checkpoint.name} is a {config.model_type}, no causal language model"
             )
+        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
             model, report = auto_model.from_pretrained(
                 checkpoint.folder,
-                local_files_only=True,
-                trust_remote_code=False,
+                config=config,
                 use_safetensors=True,
                 dtype=dtype,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                **options,
             )
-        model = model.to(where).eval()
-    except LOADING_FAILURES as error:
-        raise UsageError(f"{checkpoint.name} cannot be loaded: {first_line(error)}") from error
-    if missing := sorted(report["missing_keys"]):
+            model = model.to(where).eval()
+    # transformers gives weights that are missing or of another shape random values.
+    reshaped = {name for name, *_ in report["mismatched_keys"]}
+    if invented := sorted(reshaped | set(report["missing_keys"])):
         raise UsageError(
-            f"{checkpoint.name} lacks {len(missing)} of its weights, first {missing[0]}"
+            f"{checkpoint.name}: weights and configuration do not belong together: "
+            f"{len(invented)} weights are missing or of another shape, first {invented[0]}"
         )
     if "past_key_values" not in inspect.signature(model.forward).parameters:
         raise UsageError(f"{checkpoint.name} keeps no keys and values, which sampling relies on")
@@ -67,13 +78,25 @@ def choose_device(device: str) -> str:
 
 
 @contextmanager
-def no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing on the terminal; the setting is global, so put it back."""
+def refusal(what: str) -> Iterator[None]:
+    """Turn what transformers raises while loading into our error."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+        raise UsageError(f"{what}: {first_line(error)}") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers' bars and tables off the terminal; the settings are global, so put them
+    back."""
     settings: Any = logging
-    shown = settings.is_progress_bar_enabled()
+    bar, verbosity = settings.is_progress_bar_enabled(), settings.get_verbosity()
     settings.disable_progress_bar()
+    settings.set_verbosity_error()
     try:
         yield
     finally:
-        if shown:
+        settings.set_verbosity(verbosity)
+        if bar:
             settings.enable_progress_bar()
