@@ -14,40 +14,28 @@ from collections.abc import Sequence
 from typing import Literal
 
 from langgraph.graph import END, START
-from rapidfuzz import fuzz
 
 from hopscope.runtime.prompts import chain_of_thought
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest, Hit, Passage
+from hopscope.runtime.types import GenerationRequest
+from hopscope.workflows._paragraphs import cut, fresh
 from hopscope.workflows._text import extract_answer, first_sentence
 
 MAX_THOUGHT_TOKENS = 300
 LONGEST_WORDS = 600  # longer paragraphs are not taken
 SHOWN_WORDS = 350  # of each paragraph
-DUPLICATE_RATIO = 90
 
 QUESTION_WORDS = re.compile(r"\b(who|what|when|where|why|which|how|does|is)\b", re.IGNORECASE)
-CONCLUSION = re.compile(r"(thus|so|that is|therefore|hence)\b|.*\d\s*[-+*/=]\s*\d", re.IGNORECASE)
+CONCLUSION = re.compile(
+    r"(thus|so|that is|therefore|hence)\b|.*\d\s*[-+*/]\s*\d[\d.,]*\s*=", re.IGNORECASE
+)
 
 
 def next_query(question: str, thoughts: Sequence[str]) -> str:
     """The last sentence that states something new, else the question; question words dropped."""
     facts = [thought for thought in thoughts if not CONCLUSION.match(thought)]
     return " ".join(QUESTION_WORDS.sub(" ", facts[-1] if facts else question).split())
-
-
-def duplicates(one: Passage, other: Passage) -> bool:
-    """Whether two paragraphs are near enough to be the same (title and text both)."""
-    titles, texts = (one.title, other.title), (one.text, other.text)
-    return min(fuzz.ratio(*titles), fuzz.ratio(*texts)) >= DUPLICATE_RATIO
-
-
-def cut(passage: Passage) -> Passage:
-    words = passage.text.split()
-    if len(words) <= SHOWN_WORDS:
-        return passage
-    return passage.model_copy(update={"id": passage.key, "text": " ".join(words[:SHOWN_WORDS])})
 
 
 @step("retrieve")
@@ -57,18 +45,12 @@ def retrieve(state: State, deps: Deps, *, k: int, cap: int) -> Update:
     if not query:
         return {"evidence": evidence}
     [hits] = deps.retriever.search([query], k=k)
-    added: list[Hit] = []
-    for hit in hits:
-        held = (*evidence, *(other.passage for other in added))
-        short = len(hit.passage.text.split()) <= LONGEST_WORDS
-        if short and not any(duplicates(hit.passage, passage) for passage in held):
-            added.append(hit)
-    return {"evidence": merge(evidence, added, cap=cap)}
+    return {"evidence": merge(evidence, fresh(evidence, hits, longest=LONGEST_WORDS), cap=cap)}
 
 
 def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
     """One line of reasoning over the paragraphs, continuing `thoughts`."""
-    evidence = [cut(passage) for passage in state["evidence"]]
+    evidence = [cut(passage, SHOWN_WORDS) for passage in state["evidence"]]
     prompt = chain_of_thought(state["question"].text, evidence, thoughts)
     request = GenerationRequest(
         prompt=prompt, max_tokens=MAX_THOUGHT_TOKENS, stop=("\n",), seed=deps.seed
