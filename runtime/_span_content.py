@@ -1,0 +1,197 @@
+"""Turns records into span attributes that any backend takes.
+
+Invariants: nothing here raises for odd text or numbers; no attribute is NaN or infinite; every
+text is valid Unicode and at most `TEXT_LIMIT` characters (`DOCUMENT_LIMIT` for a passage), a
+cut one ending in the number of characters left out; without `capture` no attribute holds what
+a person or a model wrote.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opentelemetry.util.types import AttributeValue
+
+from hopscope.runtime import _span_keys as keys
+from hopscope.runtime.types import Generation, GenerationRequest, Hit, Prompt, Usage
+
+DOCUMENT_LIMIT = 4_000
+TEXT_LIMIT = 32_000
+
+Attributes = dict[str, AttributeValue]
+
+_FINISH = {"eos": "stop", "stop": "stop", "length": "length"}
+
+
+def text(value: str, limit: int = TEXT_LIMIT) -> str:
+    """Text that OTLP can carry: lone surrogates replaced, cut at `limit`."""
+    if len(value) > limit:
+        value = f"{value[:limit]}… [{len(value) - limit} more characters]"
+    return value.encode("utf-8", "replace").decode()
+
+
+def as_json(value: Any) -> str:
+    """JSON without NaN or infinity, which become null. Not cut: half a JSON text is none."""
+    return (
+        json.dumps(_finite(value), ensure_ascii=False, default=str)
+        .encode("utf-8", "replace")
+        .decode()
+    )
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case str():
+            return text(value)
+        case Mapping():
+            return {str(key): _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case _:
+            return value
+
+
+def spent(usage: Usage) -> Attributes:
+    return {
+        keys.SPENT_INPUT: usage.input_tokens,
+        keys.SPENT_OUTPUT: usage.output_tokens,
+        keys.SPENT_CALLS: usage.calls,
+    }
+
+
+def options(values: Mapping[str, Any], *, capture: bool) -> str:
+    """A workflow's options; without `capture` numbers and switches only, as text may be a prompt."""
+    shown = {k: v for k, v in values.items() if capture or isinstance(v, int | float | None)}
+    return as_json(shown)
+
+
+def request(model: str, asked: GenerationRequest, *, capture: bool) -> Attributes:
+    """What a reader was asked."""
+    settings: Attributes = {
+        "temperature": asked.temperature,
+        "max_tokens": asked.max_tokens,
+        "seed": asked.seed,
+        "n": asked.n,
+        "stop": list(asked.stop),
+    }
+    attributes: Attributes = {
+        keys.SPAN_KIND: keys.LLM,
+        keys.OPERATION: keys.CHAT,
+        keys.PROVIDER: "hopscope",
+        keys.REQUEST_MODEL: text(model),
+        keys.LLM_MODEL_NAME: text(model),
+        keys.REQUEST_TEMPERATURE: asked.temperature,
+        keys.REQUEST_MAX_TOKENS: asked.max_tokens,
+        keys.REQUEST_SEED: asked.seed,
+        keys.LLM_INVOCATION_PARAMETERS: as_json(settings),
+    }
+    if asked.n != 1:
+        attributes[keys.REQUEST_CHOICE_COUNT] = asked.n
+    if asked.stop:
+        attributes[keys.REQUEST_STOP] = [text(stop) for stop in asked.stop]
+    if capture:
+        turns = _turns(asked.prompt)
+        attributes[keys.INPUT_VALUE] = text(asked.prompt.text)
+        attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
+        attributes[keys.INPUT_MESSAGES] = as_json([_message(*turn) for turn in turns])
+        attributes |= _messages(keys.LLM_INPUT_MESSAGES, turns)
+    return attributes
+
+
+def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> Attributes:
+    """What a reader wrote: one output message for each sample."""
+    tokens_in = sum(g.usage.input_tokens for g in generations)
+    tokens_out = sum(g.usage.output_tokens for g in generations)
+    reasons = [_FINISH[g.finish_reason] for g in generations]
+    attributes: Attributes = {
+        keys.RESPONSE_MODEL: text(model),
+        keys.RESPONSE_FINISH_REASONS: reasons,
+        keys.USAGE_INPUT: tokens_in,
+        keys.USAGE_OUTPUT: tokens_out,
+        keys.LLM_TOKENS_PROMPT: tokens_in,
+        keys.LLM_TOKENS_COMPLETION: tokens_out,
+        keys.LLM_TOKENS_TOTAL: tokens_in + tokens_out,
+    }
+    if reasons:
+        attributes[keys.LLM_FINISH_REASON] = reasons[0]
+    if capture and generations:
+        turns = [("assistant", g.text) for g in generations]
+        attributes[keys.OUTPUT_MESSAGES] = as_json(
+            [
+                {**_message(*turn), "finish_reason": reason}
+                for turn, reason in zip(turns, reasons, strict=True)
+            ]
+        )
+        attributes |= _messages(keys.LLM_OUTPUT_MESSAGES, turns)
+        several = len(generations) > 1
+        attributes[keys.OUTPUT_VALUE] = (
+            as_json([g.text for g in generations]) if several else text(generations[0].text)
+        )
+        attributes[keys.OUTPUT_MIME_TYPE] = keys.JSON if several else keys.TEXT
+    return attributes
+
+
+def query(source: str, asked: str, *, k: int, capture: bool) -> Attributes:
+    """What a retriever was asked."""
+    attributes: Attributes = {
+        keys.SPAN_KIND: keys.RETRIEVER,
+        keys.OPERATION: keys.RETRIEVAL,
+        keys.DATA_SOURCE: text(source),
+        keys.RETRIEVAL_TOP_K: k,
+    }
+    if capture:
+        attributes[keys.INPUT_VALUE] = text(asked)
+        attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
+        attributes[keys.RETRIEVAL_QUERY] = text(asked)
+    return attributes
+
+
+def ranking(hits: Sequence[Hit], *, capture: bool) -> Attributes:
+    """What a retriever returned: flattened for OpenInference, as JSON for gen_ai, and as JSON
+    in `output.value` for backends that read neither."""
+    documents = [_document(hit, capture=capture) for hit in hits]
+    attributes: Attributes = {
+        keys.RETRIEVED: len(hits),
+        keys.GEN_AI_DOCUMENTS: as_json(documents),
+        keys.OUTPUT_VALUE: as_json(documents),
+        keys.OUTPUT_MIME_TYPE: keys.JSON,
+    }
+    for position, document in enumerate(documents):
+        prefix = f"{keys.RETRIEVAL_DOCUMENTS}.{position}."
+        attributes[prefix + keys.DOCUMENT_ID] = document["id"]
+        if "score" in document:
+            attributes[prefix + keys.DOCUMENT_SCORE] = document["score"]
+        if capture:
+            attributes[prefix + keys.DOCUMENT_CONTENT] = document["content"]
+            attributes[prefix + keys.DOCUMENT_METADATA] = as_json(document["metadata"])
+    return attributes
+
+
+def _document(hit: Hit, *, capture: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {"id": text(hit.passage.key)}
+    if math.isfinite(hit.score):
+        document["score"] = float(hit.score)
+    if capture:
+        document["content"] = text(hit.passage.text, DOCUMENT_LIMIT)
+        document["metadata"] = {"title": text(hit.passage.title), "source": hit.passage.source}
+    return document
+
+
+def _turns(prompt: Prompt) -> list[tuple[str, str]]:
+    turns: list[tuple[str, str]] = [(message.role, message.content) for message in prompt.messages]
+    return [*turns, ("assistant", prompt.prefix)] if prompt.prefix else turns
+
+
+def _message(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": content}]}
+
+
+def _messages(prefix: str, turns: Sequence[tuple[str, str]]) -> Attributes:
+    attributes: Attributes = {}
+    for position, (role, content) in enumerate(turns):
+        attributes[f"{prefix}.{position}.{keys.MESSAGE_ROLE}"] = role
+        attributes[f"{prefix}.{position}.{keys.MESSAGE_CONTENT}"] = text(content)
+    return attributes

@@ -1,0 +1,156 @@
+"""Opens and closes spans, and writes down how they failed.
+
+Invariant: an exception on its way through a span leaves its type there; its message only where
+content is captured, since messages quote what they choke on. Spans never swallow or raise.
+"""
+
+import traceback
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from contextvars import Token
+from time import time_ns
+from types import TracebackType
+
+from opentelemetry import context, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import NonRecordingSpan, Span, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.util.types import Attributes as OptionalAttributes
+from opentelemetry.util.types import AttributeValue
+
+from hopscope import __version__
+from hopscope.runtime import _span_keys as keys
+from hopscope.runtime._span_content import Attributes, text
+
+_CAPTURE = context.create_key("hopscope-capture-content")
+
+
+def tracer() -> Tracer:
+    """Asked for each time: a provider may be installed between two runs."""
+    return trace.get_tracer("hopscope", __version__)
+
+
+def inherited_capture() -> bool:
+    """Whether the enclosing run captures content; outside of any run, no."""
+    return context.get_value(_CAPTURE) is True
+
+
+def fail(span: Span, error: BaseException, *, capture: bool) -> None:
+    """Mark a span as failed."""
+    if not span.is_recording():
+        return
+    kind = type(error).__name__
+    span.set_attribute(keys.ERROR_TYPE, kind)
+    span.add_event(keys.EXCEPTION_EVENT, _exception(error, capture=capture))
+    message = "".join(traceback.format_exception_only(error)).strip() if capture else kind
+    span.set_status(Status(StatusCode.ERROR, text(message)))
+
+
+def _exception(error: BaseException, *, capture: bool) -> Attributes:
+    attributes: Attributes = {keys.EXCEPTION_TYPE: type(error).__name__}
+    if capture:
+        only = "".join(traceback.format_exception_only(error)).strip()
+        attributes[keys.EXCEPTION_MESSAGE] = text(only)
+        attributes[keys.EXCEPTION_STACKTRACE] = text("".join(traceback.format_exception(error)))
+    return attributes
+
+
+class Current(AbstractContextManager[Span]):
+    """A span that is the parent of those opened inside it."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: SpanKind = SpanKind.INTERNAL,
+        *,
+        capture: bool,
+        start_time: int | None = None,
+    ) -> None:
+        self._name = name
+        self._kind = kind
+        self._capture = capture
+        self._start_time = start_time
+
+    def __enter__(self) -> Span:
+        self._span = tracer().start_span(self._name, kind=self._kind, start_time=self._start_time)
+        inside = context.set_value(_CAPTURE, self._capture, trace.set_span_in_context(self._span))
+        self._token: Token[Context] = context.attach(inside)
+        return self._span
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        stack: TracebackType | None,
+    ) -> None:
+        context.detach(self._token)
+        if error is not None:
+            fail(self._span, error, capture=self._capture)
+        self._span.end()
+
+
+class Batch(AbstractContextManager[Sequence[Span]]):
+    """One span for each item of a batch: siblings with the same start and end.
+
+    The span of a lone item is current, so that what a client library traces hangs below it.
+    """
+
+    def __init__(self, names: Sequence[str], kind: SpanKind, *, capture: bool) -> None:
+        self._names = names
+        self._kind = kind
+        self._capture = capture
+
+    def __enter__(self) -> Sequence[Span]:
+        start = time_ns()
+        self._alone = ExitStack()
+        if len(self._names) == 1:
+            [name] = self._names
+            lone = Current(name, self._kind, capture=self._capture, start_time=start)
+            return [self._alone.enter_context(lone)]
+        self._spans = [
+            tracer().start_span(name, kind=self._kind, start_time=start) for name in self._names
+        ]
+        return self._spans
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        stack: TracebackType | None,
+    ) -> None:
+        if len(self._names) == 1:
+            self._alone.__exit__(kind, error, stack)
+            return
+        end = time_ns()
+        for span in self._spans:
+            if error is not None:
+                fail(span, error, capture=self._capture)
+            span.end(end)
+
+
+class Discreet(NonRecordingSpan):
+    """A recording span that writes an exception down without its message."""
+
+    def __init__(self, span: Span) -> None:
+        super().__init__(span.get_span_context())
+        self._span = span
+
+    def is_recording(self) -> bool:
+        return self._span.is_recording()
+
+    def set_attribute(self, key: str, value: AttributeValue) -> None:
+        self._span.set_attribute(key, value)
+
+    def set_attributes(self, attributes: dict[str, AttributeValue]) -> None:  # type: ignore[override]
+        self._span.set_attributes(attributes)
+
+    def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
+        self._span.set_status(status, description)
+
+    def record_exception(
+        self,
+        exception: BaseException,
+        attributes: OptionalAttributes = None,
+        timestamp: int | None = None,
+        escaped: bool = False,
+    ) -> None:
+        fail(self._span, exception, capture=False)

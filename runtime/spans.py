@@ -1,0 +1,177 @@
+"""The spans of a run, after OpenInference and OpenTelemetry's gen_ai conventions at once.
+
+    invoke_workflow ircot              CHAIN      the run
+    ├── retrieve                       CHAIN      a step
+    │   └── retrieval bm25:hopland     RETRIEVER  one query
+    └── reason                         CHAIN
+        └── chat tiny                  LLM        one request
+
+Needs only opentelemetry-api: without an SDK, or with a run that is not sampled, no attribute is
+built. Without `capture`, spans carry ids, scores and counts, but nothing that a person or a
+model wrote.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, format_span_id, format_trace_id
+from pydantic import JsonValue
+
+from hopscope.runtime import _span_content as content
+from hopscope.runtime import _span_keys as keys
+from hopscope.runtime._span_scopes import Batch, Current, Discreet, inherited_capture
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Hit,
+    Question,
+    Run,
+    Step,
+    StepKind,
+)
+
+
+def span_id(span: Span) -> str:
+    """16 hex digits; empty when nothing is recorded."""
+    context = span.get_span_context()
+    return format_span_id(context.span_id) if span.is_recording() and context.is_valid else ""
+
+
+def trace_id(span: Span) -> str:
+    """32 hex digits; empty when nothing is recorded."""
+    context = span.get_span_context()
+    return format_trace_id(context.trace_id) if span.is_recording() and context.is_valid else ""
+
+
+@contextmanager
+def workflow(
+    run_id: str,
+    name: str,
+    question: Question,
+    options: Mapping[str, JsonValue],
+    *,
+    capture: bool,
+) -> Iterator[Span]:
+    """The span of a whole run."""
+    with Current(f"{keys.INVOKE_WORKFLOW} {name}", capture=capture) as span:
+        if span.is_recording():
+            attributes: content.Attributes = {
+                keys.SPAN_KIND: keys.CHAIN,
+                keys.OPERATION: keys.INVOKE_WORKFLOW,
+                keys.WORKFLOW_NAME: name,
+                keys.RUN_ID: run_id,
+                keys.RUN_OPTIONS: content.options(options, capture=capture),
+            }
+            if question.id:
+                attributes[keys.QUESTION_ID] = content.text(question.id)
+            if capture:
+                attributes[keys.INPUT_VALUE] = content.text(question.text)
+                attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
+            span.set_attributes(attributes)
+        yield span if capture else Discreet(span)
+
+
+def describe_run(span: Span, run: Run, *, capture: bool) -> None:
+    """Write how a run went on its span."""
+    if not span.is_recording():
+        return
+    attributes: content.Attributes = {
+        keys.RUN_STATUS: run.status,
+        keys.RUN_SEED: run.seed,
+        keys.RUN_READER: content.text(run.reader),
+        keys.RUN_RETRIEVER: content.text(run.retriever),
+        keys.RUN_STEPS: len(run.steps),
+        keys.RETRIEVED: sum(len(step.ranked) for step in run.steps),
+        **content.spent(run.usage),
+    }
+    if run.stop_reason is not None:
+        attributes[keys.STOP_REASON] = run.stop_reason
+    if capture and run.answer is not None:
+        attributes[keys.OUTPUT_VALUE] = content.text(run.answer)
+        attributes[keys.OUTPUT_MIME_TYPE] = keys.TEXT
+    if run.error is not None:
+        attributes[keys.ERROR_TYPE] = run.error.type
+        what = f"{run.error.type}: {run.error.message}" if capture else run.error.type
+        span.set_status(Status(StatusCode.ERROR, content.text(what)))
+    span.set_attributes(attributes)
+
+
+@contextmanager
+def step(name: str, kind: StepKind, *, index: int) -> Iterator[Span]:
+    """The span of one execution of a node."""
+    with Current(name, capture=inherited_capture()) as span:
+        if span.is_recording():
+            span.set_attributes(
+                {
+                    keys.SPAN_KIND: keys.CHAIN,
+                    keys.GRAPH_NODE_ID: name,
+                    keys.GRAPH_NODE_NAME: name,
+                    keys.STEP_INDEX: index,
+                    keys.STEP_KIND: kind,
+                }
+            )
+        yield span
+
+
+def describe_step(span: Span, step: Step, *, capture: bool) -> None:
+    """Write what a step did on its span."""
+    if not span.is_recording():
+        return
+    attributes: content.Attributes = {
+        keys.STEP_NEW: [content.text(key) for key in step.new],
+        keys.STEP_SHOWN: [content.text(key) for key in step.shown],
+        keys.STEP_EVIDENCE: [content.text(passage.key) for passage in step.evidence],
+        keys.RETRIEVED: len(step.ranked),
+        **content.spent(step.usage),
+    }
+    if step.parse_ok is not None:
+        attributes[keys.STEP_PARSE_OK] = step.parse_ok
+    if step.stop_reason is not None:
+        attributes[keys.STOP_REASON] = step.stop_reason
+    if capture and step.query is not None:
+        attributes[keys.INPUT_VALUE] = content.text(step.query)
+        attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
+    if capture and step.output is not None:
+        attributes[keys.OUTPUT_VALUE] = content.text(step.output)
+        attributes[keys.OUTPUT_MIME_TYPE] = keys.TEXT
+    span.set_attributes(attributes)
+
+
+@contextmanager
+def generations(
+    reader_name: str, requests: Sequence[GenerationRequest], *, capture: bool
+) -> Iterator[Callable[[Sequence[Sequence[Generation]]], list[str]]]:
+    """One span for each request to a reader; call what it yields with the replies."""
+    name = content.text(f"{keys.CHAT} {reader_name}")
+    with Batch([name] * len(requests), SpanKind.CLIENT, capture=capture) as opened:
+        for span, request in zip(opened, requests, strict=True):
+            if span.is_recording():
+                span.set_attributes(content.request(reader_name, request, capture=capture))
+
+        def finish(replies: Sequence[Sequence[Generation]]) -> list[str]:
+            # A reader that returns too few replies is the caller's to complain about.
+            for span, reply in zip(opened, replies, strict=False):
+                if span.is_recording():
+                    span.set_attributes(content.reply(reader_name, reply, capture=capture))
+            return [span_id(span) for span in opened]
+
+        yield finish
+
+
+@contextmanager
+def retrievals(
+    retriever_name: str, queries: Sequence[str], *, k: int, capture: bool
+) -> Iterator[Callable[[Sequence[Sequence[Hit]]], None]]:
+    """One span for each query to a retriever; call what it yields with the rankings."""
+    name = content.text(f"{keys.RETRIEVAL} {retriever_name}")
+    with Batch([name] * len(queries), SpanKind.CLIENT, capture=capture) as opened:
+        for span, query in zip(opened, queries, strict=True):
+            if span.is_recording():
+                span.set_attributes(content.query(retriever_name, query, k=k, capture=capture))
+
+        def finish(rankings: Sequence[Sequence[Hit]]) -> None:
+            for span, hits in zip(opened, rankings, strict=False):
+                if span.is_recording():
+                    span.set_attributes(content.ranking(hits, capture=capture))
+
+        yield finish
