@@ -1,0 +1,127 @@
+"""Connections and transactions.
+
+Invariants: every write runs in a transaction that is the only writer from its first statement
+(SQLite: BEGIN IMMEDIATE), so that it never fails half-way for a lock; every read sees one
+snapshot; whatever the database raises becomes a `StoreError` that names the database.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from hopscope.runtime.errors import StoreError
+from hopscope.store.location import display
+
+LOCK_SECONDS = 60
+"""How long a writer waits for the others before it gives up."""
+
+_WRITE = "hopscope_write"
+
+
+class Database:
+    """An engine with the two kinds of transaction that the store uses. One per process: open it
+    after forking, not before."""
+
+    def __init__(self, url: URL) -> None:
+        self.name = display(url)
+        self._path = _file(url)
+        arguments: dict[str, Any] = {}
+        if url.get_backend_name() == "sqlite":
+            arguments = {"timeout": LOCK_SECONDS}
+        elif "connect_timeout" not in url.query:
+            arguments = {"connect_timeout": 10}
+        with self._boundary():
+            self._engine: Engine = create_engine(url, connect_args=arguments, hide_parameters=True)
+        if url.get_backend_name() == "sqlite":
+            event.listen(self._engine, "connect", _configure)
+            event.listen(self._engine, "begin", _begin)
+
+    def prepare(self) -> None:
+        """Make the folder of a SQLite file and switch the file to write-ahead logging.
+
+        Raises:
+            StoreError: the database cannot be reached or used.
+        """
+        with self._boundary():
+            if self._path:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._engine.connect() as connection:
+                if self._path:
+                    _write_ahead(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database."""
+        with self._boundary(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is committed at the end, or undone when the block raises."""
+        with self._boundary(), self._engine.connect() as connection:
+            connection = connection.execution_options(**{_WRITE: True})
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _boundary(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            raise StoreError(self._message(error)) from error
+
+    def _message(self, error: Exception) -> str:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        reason = " ".join(str(cause).split())
+        if "unable to open" in reason or "readonly" in reason:
+            advice = "it or its folder is not writable: choose another with --db or HOPSCOPE_DB"
+            return f"cannot use the database {self.name} ({reason}): {advice}"
+        if isinstance(error, OSError):
+            advice = "choose another place with --db or HOPSCOPE_DB"
+            return f"cannot use the database {self.name} ({reason}): {advice}"
+        if "file is not a database" in reason:
+            return f"{self.name} is not a database: choose another with --db or HOPSCOPE_DB"
+        return f"the database {self.name} failed: {reason}"
+
+
+def _file(url: URL) -> Path | None:
+    """The file of a SQLite database; None in memory, and for names that SQLite itself reads."""
+    name = url.database or ":memory:"
+    if url.get_backend_name() != "sqlite" or name == ":memory:" or name.startswith("file:"):
+        return None
+    return Path(name)
+
+
+def _configure(connection: sqlite3.Connection, _: object) -> None:
+    connection.isolation_level = None  # the driver's own BEGINs come too late; `_begin` does it
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    write = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _write_ahead(connection: Connection) -> None:
+    """SQLite does not wait for locks when it changes the journal mode, so this does."""
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    deadline = monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            if driver.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                driver.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or monotonic() > deadline:
+                raise StoreError(f"cannot switch to write-ahead logging: {error}") from error
+            sleep(0.02)

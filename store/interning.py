@@ -1,0 +1,113 @@
+"""Keep a thing once: look rows up by their hash and add those that are missing.
+
+Invariant: what is found by a hash has that hash, and never changes. Rows go in in the order of
+their hashes, so that two processes that add the same things wait for each other and never
+block each other.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, Connection, Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from hopscope.runtime.types import Passage, Prompt, Provenance, digest
+from hopscope.store.schema import listings, messages, passages, prompts, provenances, texts
+
+T = TypeVar("T")
+
+CHUNK = 500
+"""Values in one IN list: older SQLite allows 999 parameters."""
+
+
+def prompt_hash(prefix: str, turns: Sequence[tuple[str, str]], shown: Sequence[str]) -> str:
+    """Hash of all that a prompt holds; `turns` are role and text hash of its messages."""
+    return digest(prefix, str(len(turns)), *(part for turn in turns for part in turn), *shown)
+
+
+def hash_of(prompt: Prompt) -> str:
+    turns = [(message.role, digest(message.content)) for message in prompt.messages]
+    return prompt_hash(prompt.prefix, turns, prompt.shown)
+
+
+def listing_hash(passage: Passage) -> str:
+    """Hash of all that a passage holds."""
+    return digest(passage.content_hash, passage.id, passage.source)
+
+
+def intern_passages(connection: Connection, found: Iterable[Passage]) -> dict[str, int]:
+    """Numbers of the passages' listings, by `listing_hash`."""
+    distinct = {listing_hash(passage): passage for passage in found}
+    contents = {p.content_hash: {"title": p.title, "text": p.text} for p in distinct.values()}
+    numbers = _intern(connection, passages, passages.c.content_hash, contents)
+    rows = {
+        key: {"passage": numbers[p.content_hash], "id": p.id, "source": p.source}
+        for key, p in distinct.items()
+    }
+    return _intern(connection, listings, listings.c.hash, rows)
+
+
+def intern_prompts(connection: Connection, found: Iterable[Prompt]) -> dict[str, int]:
+    """Numbers of the prompts, by `hash_of`."""
+    distinct = {hash_of(prompt): prompt for prompt in found}
+    contents = {
+        digest(m.content): {"text": m.content} for p in distinct.values() for m in p.messages
+    }
+    text_numbers = _intern(connection, texts, texts.c.hash, contents)
+    rows = {key: {"prefix": p.prefix, "shown": list(p.shown)} for key, p in distinct.items()}
+    numbers = _intern(connection, prompts, prompts.c.hash, rows)
+    turns = [
+        {
+            "prompt": numbers[key],
+            "position": position,
+            "role": message.role,
+            "text": text_numbers[digest(message.content)],
+        }
+        for key, prompt in sorted(distinct.items())
+        for position, message in enumerate(prompt.messages)
+    ]
+    if turns:
+        connection.execute(insert(connection, messages).on_conflict_do_nothing(), turns)
+    return numbers
+
+
+def intern_provenances(connection: Connection, found: Iterable[Provenance]) -> dict[str, int]:
+    """Numbers of the provenances, by `settings_hash`."""
+    rows = {p.settings_hash: p.model_dump() for p in found}
+    return _intern(connection, provenances, provenances.c.settings_hash, rows)
+
+
+def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
+    """The values in lists short enough for one query."""
+    every = list(values)
+    return (every[i : i + CHUNK] for i in range(0, len(every), CHUNK))
+
+
+def insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """The database's own INSERT, which knows ON CONFLICT."""
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
+
+
+def _intern(
+    connection: Connection, table: Table, key: Column[str], rows: Mapping[str, Mapping[str, Any]]
+) -> dict[str, int]:
+    """Row numbers by key, of rows that may or may not be there."""
+    numbers = _numbers(connection, table, key, rows)
+    missing = sorted(rows.keys() - numbers)
+    if missing:
+        added = [{key.name: value, **rows[value]} for value in missing]
+        connection.execute(insert(connection, table).on_conflict_do_nothing(), added)
+        numbers |= _numbers(connection, table, key, missing)
+    return numbers
+
+
+def _numbers(
+    connection: Connection, table: Table, key: Column[str], values: Iterable[str]
+) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in chunks(values):
+        query = select(key, table.c.number).where(key.in_(chunk))
+        found.update(tuple(row) for row in connection.execute(query))
+    return found

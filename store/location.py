@@ -1,0 +1,64 @@
+"""Where the database is. By default one SQLite file in the user's data folder,
+
+    platformdirs.user_data_dir("hopscope")/hopscope.db
+
+which on Linux is ~/.local/share/hopscope/hopscope.db. `HOPSCOPE_DB` names another.
+"""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from hopscope.runtime.errors import MissingExtra, StoreError
+
+ENVIRONMENT = "HOPSCOPE_DB"
+
+
+def resolve(location: str | Path | None) -> URL:
+    """The URL of a database given as a path, as a URL or, when None, by default.
+
+    Plain `postgresql://` and `postgres://` take the driver psycopg.
+
+    Raises:
+        StoreError: a URL that cannot be read or names another kind of database.
+        MissingExtra: PostgreSQL without its driver.
+    """
+    place = str(location or os.environ.get(ENVIRONMENT) or _default())
+    if "://" not in place:
+        return URL.create("sqlite", database=str(Path(place).expanduser()))
+    try:
+        url = make_url(place)
+    except ArgumentError:
+        raise StoreError(f"the database URL cannot be read: {_FORMS}") from None
+    if url.drivername in ("postgres", "postgresql"):
+        url = url.set(drivername="postgresql+psycopg")
+    backend = url.get_backend_name()
+    if backend not in ("sqlite", "postgresql"):
+        raise StoreError(f"no support for {backend} databases: {_FORMS}")
+    if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
+        raise MissingExtra("PostgreSQL", "postgres")
+    return url
+
+
+def display(url: URL) -> str:
+    """The database as messages name it: without password and without query, which may hold one."""
+    if url.get_backend_name() == "sqlite":
+        return url.database or ":memory:"
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def default_url() -> str:
+    """The database that is used when none is given, as messages name it."""
+    return display(resolve(None))
+
+
+_FORMS = "give a file, sqlite:///FILE or postgresql://USER@HOST/NAME"
+
+
+def _default() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path("hopscope", appauthor=False) / "hopscope.db"

@@ -1,0 +1,73 @@
+"""Bring a database to this version's tables.
+
+A new table or column is a new file in `migrations/versions/` and its revision in `HEAD`. Files
+there are never edited once released, and describe tables in plain SQLAlchemy types, not by
+importing the schema, which moves on.
+"""
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from hopscope.runtime.errors import StoreError
+from hopscope.store.database import Database
+from hopscope.store.schema import metadata
+
+HEAD = "m001"
+"""The newest revision. A constant, so that opening a current database need not load Alembic."""
+
+VERSION_TABLE = "hopscope_version"
+"""Not Alembic's usual name, which another program may use in the same database."""
+
+_POSTGRESQL_LOCK = 0x686F7073636F7065
+"""Advisory lock held while migrating: the letters "hopscope"."""
+
+
+def upgrade(database: Database) -> None:
+    """Create or update the tables, unless they are current.
+
+    Raises:
+        StoreError: the database belongs to a newer version or to another program.
+    """
+    with database.reading() as connection:
+        found = revision(connection)
+    if found == HEAD:
+        return
+    with database.writing() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(
+                text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK}
+            )
+        found = revision(connection)  # another process may have been first
+        if found != HEAD:
+            _upgrade(database.name, connection, found)
+
+
+def revision(connection: Connection) -> str | None:
+    """The revision that the database is at; None when it has none of our tables."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+
+
+def _upgrade(name: str, connection: Connection, found: str | None) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes.update(connection=connection, version_table=VERSION_TABLE)
+    known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
+    if found is not None and found not in known:
+        raise StoreError(
+            f"the database {name} was written by a newer Hopscope (its tables are at {found}, "
+            f"this version knows up to {HEAD}): upgrade Hopscope or choose another with --db"
+        )
+    foreign = set(metadata.tables) & set(inspect(connection).get_table_names())
+    if found is None and foreign:
+        raise StoreError(
+            f"the database {name} belongs to another program: it has tables named "
+            f"{', '.join(sorted(foreign))} that are not Hopscope's; choose another with --db"
+        )
+    command.upgrade(config, "head")

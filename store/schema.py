@@ -1,0 +1,236 @@
+"""The tables. What they must keep true:
+
+- A run is its row in `runs` and all rows that carry its `run` number; deleting the row deletes
+  them. Numbers are internal; `runs.id` is the identity users see.
+- Passages, texts, prompts and provenances are kept once, found by hash, shared by all runs and
+  never changed.
+- Order is kept: `position` and `rank` count from 0.
+- Only invariants are CHECKed. Names that grow (kinds, statuses, rules) are left to the records.
+"""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from hopscope.store.columns import AnyText, Instant, Packed, Seed
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+Number = BigInteger().with_variant(Integer, "sqlite")
+"""Row numbers; on SQLite only INTEGER makes a column the row's own key."""
+
+
+def _usage() -> list[Column[int]]:
+    names = ("input_tokens", "output_tokens", "calls")
+    return [Column(name, BigInteger, nullable=False) for name in names]
+
+
+WHOLE_RUN = -1
+"""`credits.step` of a credit that goes to the run as a whole, so that the key has no NULL."""
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("id", Text().with_variant(Text(collation="C"), "postgresql"), nullable=False),
+    Column("question", AnyText, nullable=False),
+    Column("answers", JSON, nullable=False),  # gold aliases, a list of texts
+    Column("question_id", AnyText, nullable=False),
+    Column("workflow", AnyText, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("reader", AnyText, nullable=False),
+    Column("retriever", AnyText, nullable=False),
+    Column("seed", Seed, nullable=False),
+    Column("answer", AnyText),
+    Column("status", Text, nullable=False),
+    Column("stop_reason", Text),
+    Column("error_type", AnyText),  # NULL together with error_message: the run ended regularly
+    Column("error_message", AnyText),
+    Column("started", Instant, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("trace_id", AnyText, nullable=False),
+    Column("span_id", AnyText, nullable=False),
+    UniqueConstraint("id"),
+    CheckConstraint("(error_type IS NULL) = (error_message IS NULL)", name="error"),
+    Index("ix_runs_started", "started", "number"),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("index", Integer, nullable=False),  # as recorded; equals position in a chain
+    Column("name", AnyText, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("query", AnyText),
+    Column("output", AnyText),
+    Column("parse_ok", Boolean),
+    Column("stop_reason", Text),
+    *_usage(),
+    Column("started", Instant, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("span_id", AnyText, nullable=False),
+)
+
+passages = Table(
+    "passages",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("content_hash", Text, nullable=False),  # Passage.content_hash
+    Column("title", AnyText, nullable=False),
+    Column("text", AnyText, nullable=False),
+    UniqueConstraint("content_hash"),
+)
+
+# What an index calls a passage: the same content can stand in several under several ids.
+listings = Table(
+    "listings",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("hash", Text, nullable=False),  # of content_hash, id and source
+    Column("passage", Number, ForeignKey("passages.number"), nullable=False),
+    Column("id", AnyText, nullable=False),
+    Column("source", AnyText, nullable=False),
+    UniqueConstraint("hash"),
+    Index("ix_listings_passage", "passage"),
+)
+
+# Where a passage stood in a step: one row for each place in each of the step's lists.
+placements = Table(
+    "placements",
+    metadata,
+    Column("run", Number, primary_key=True),
+    Column("step", Integer, primary_key=True),  # steps.position
+    Column("role", Text, primary_key=True),  # ranked, new, shown, evidence or dangling
+    Column("rank", Integer, primary_key=True),
+    Column("listing", Number, ForeignKey("listings.number")),
+    Column("key", AnyText),  # in place of listing: a key of no passage that the run holds
+    Column("score", Double),  # the retriever's, of ranked passages only
+    ForeignKeyConstraint(["run", "step"], ["steps.run", "steps.position"], ondelete="CASCADE"),
+    CheckConstraint("(listing IS NULL) <> (key IS NULL)", name="passage"),
+    CheckConstraint("(role = 'ranked') = (score IS NOT NULL)", name="score"),
+    CheckConstraint("role IN ('ranked', 'new', 'shown', 'evidence', 'dangling')", name="role"),
+    Index("ix_placements_listing", "listing"),
+    sqlite_with_rowid=False,
+)
+
+texts = Table(
+    "texts",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("text", AnyText, nullable=False),
+    UniqueConstraint("hash"),
+)
+
+prompts = Table(
+    "prompts",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("prefix", AnyText, nullable=False),
+    Column("shown", JSON, nullable=False),  # keys of the passages in the messages, in order
+    UniqueConstraint("hash"),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("prompt", Number, ForeignKey("prompts.number"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("text", Number, ForeignKey("texts.number"), nullable=False),
+    sqlite_with_rowid=False,
+)
+
+exchanges = Table(
+    "exchanges",
+    metadata,
+    Column("run", Number, primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("prompt", Number, ForeignKey("prompts.number"), nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("temperature", Double, nullable=False),
+    Column("max_tokens", Integer, nullable=False),
+    Column("stop", JSON, nullable=False),
+    Column("seed", Seed, nullable=False),
+    Column("seconds", Double, nullable=False),
+    Column("span_id", AnyText, nullable=False),
+    ForeignKeyConstraint(["run", "step"], ["steps.run", "steps.position"], ondelete="CASCADE"),
+)
+
+generations = Table(
+    "generations",
+    metadata,
+    Column("run", Number, primary_key=True),
+    Column("step", Integer, primary_key=True),
+    Column("exchange", Integer, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("text", AnyText, nullable=False),
+    Column("tokens", JSON, nullable=False),
+    Column("token_ids", Packed),
+    Column("logprobs", Packed),  # nats
+    Column("entropies", Packed),  # nats
+    Column("end_logprob", Double),
+    Column("finish_reason", Text, nullable=False),
+    *_usage(),
+    Column("approx", Boolean, nullable=False),
+    ForeignKeyConstraint(
+        ["run", "step", "exchange"],
+        ["exchanges.run", "exchanges.step", "exchanges.position"],
+        ondelete="CASCADE",
+    ),
+)
+
+provenances = Table(
+    "provenances",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("settings_hash", Text, nullable=False),  # Provenance.settings_hash
+    Column("reader", AnyText, nullable=False),
+    Column("entailment", AnyText),
+    Column("seed", Seed, nullable=False),
+    Column("settings", JSON, nullable=False),
+    UniqueConstraint("settings_hash"),
+)
+
+credits = Table(
+    "credits",
+    metadata,
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True),
+    Column("step", Integer, primary_key=True),  # Step.index, or WHOLE_RUN
+    Column("rule", AnyText, primary_key=True),
+    Column("meter", AnyText, primary_key=True),
+    Column("provenance", Number, ForeignKey("provenances.number"), primary_key=True),
+    Column("value", Double),
+    Column("reason", AnyText),  # why value is NULL
+    Column("n", Integer, nullable=False),
+    Column("seed", Seed),
+    Column("estimator", AnyText, nullable=False),
+    Column("low", Double),  # 95 % interval
+    Column("high", Double),
+    CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="measured"),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,153 @@
+"""The durable record of runs and what their steps were worth.
+
+Invariant: `load(save(run))` equals `run`, whatever its status, and saving it again changes
+nothing.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from sqlalchemy import Connection, select
+
+from hopscope.runtime.errors import StoreError
+from hopscope.runtime.types import Credit, Run, RunStatus
+from hopscope.store.database import Database
+from hopscope.store.interning import chunks
+from hopscope.store.location import default_url as default_url
+from hopscope.store.location import resolve
+from hopscope.store.migrate import upgrade
+from hopscope.store.reading import read_credits, read_run
+from hopscope.store.schema import runs
+from hopscope.store.summary import RunSummary, read_summaries
+from hopscope.store.verify import Fault, find_faults
+from hopscope.store.writing import write_credits, write_run
+
+
+class Store:
+    """Runs in a database. Threads may share one; processes each open their own.
+
+    with Store.open("runs.db") as store:
+        store.save(run)
+        store.save_credits(credits)
+        assert store.load(run.id[:6]) == run
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, location: str | Path | None = None) -> Self:
+        """Open a database, made or brought up to date where necessary.
+
+        `location` is a path, a SQLite or PostgreSQL URL, or None for `HOPSCOPE_DB` or else the
+        default of `hopscope.store.location`.
+
+        Raises:
+            StoreError: the database cannot be used; the message says why and what to do.
+            MissingExtra: a PostgreSQL URL without the extra `postgres`.
+        """
+        database = Database(resolve(location))
+        try:
+            database.prepare()
+            upgrade(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The database's file or URL, without password."""
+        return self._database.name
+
+    def save(self, run: Run) -> None:
+        """Keep a run, finished or not. A different run of the same id is replaced and loses its
+        credits."""
+        with self._database.writing() as connection:
+            write_run(connection, run)
+
+    def save_credits(self, credits: Iterable[Credit]) -> None:
+        """Keep credits, in place of those with the same run, step, rule, meter and provenance.
+
+        Raises:
+            StoreError: a credit's run has not been saved; then none is kept.
+        """
+        found = list(credits)
+        wanted = sorted({credit.run_id for credit in found})
+        with self._database.writing() as connection:
+            numbers: dict[str, int] = {}
+            for chunk in chunks(wanted):
+                query = select(runs.c.id, runs.c.number).where(runs.c.id.in_(chunk))
+                numbers.update(tuple(row) for row in connection.execute(query))
+            for run_id in wanted:
+                if run_id not in numbers:
+                    raise StoreError(f"credits for run {run_id}, which is not saved: save it first")
+            write_credits(connection, numbers, found)
+
+    def load(self, run_id: str) -> Run:
+        """The run of this id, or of the only id that begins so.
+
+        Raises:
+            StoreError: there is none, or more than one.
+        """
+        with self._database.reading() as connection:
+            return read_run(connection, self._find(connection, run_id))
+
+    def latest(self) -> Run:
+        """The run that was started last.
+
+        Raises:
+            StoreError: there are no runs.
+        """
+        query = select(runs.c.number).order_by(runs.c.started.desc(), runs.c.number.desc()).limit(1)
+        with self._database.reading() as connection:
+            number = connection.execute(query).scalar()
+            if number is None:
+                raise StoreError(f"no runs in {self.name} yet: make one with `hopscope run`")
+            return read_run(connection, number)
+
+    def credits(self, run_id: str) -> list[Credit]:
+        """The credits of a run, found as by `load`; the whole run's first, then by step.
+
+        Raises:
+            StoreError: as `load`.
+        """
+        with self._database.reading() as connection:
+            return read_credits(connection, self._find(connection, run_id))
+
+    def runs(
+        self,
+        limit: int | None = 50,
+        *,
+        workflow: str | None = None,
+        status: RunStatus | None = None,
+    ) -> list[RunSummary]:
+        """The newest runs first, of one workflow or status if given; None for all."""
+        with self._database.reading() as connection:
+            return read_summaries(connection, limit=limit, workflow=workflow, status=status)
+
+    def verify(self) -> list[Fault]:
+        """What is not as it was written: content hashes are derived again, runs read."""
+        with self._database.reading() as connection:
+            return list(find_faults(connection))
+
+    def _find(self, connection: Connection, run_id: str) -> int:
+        end = run_id + "\U0010ffff"
+        query = select(runs.c.id, runs.c.number).where(runs.c.id >= run_id, runs.c.id <= end)
+        found = connection.execute(query.order_by(runs.c.id).limit(6)).all() if run_id else []
+        if not found:
+            raise StoreError(f"no run {run_id!r} in {self.name}: `hopscope ls` lists the runs")
+        if len(found) > 1 and found[0].id != run_id:
+            ids = ", ".join(row.id for row in found[:5]) + (", …" if len(found) > 5 else "")
+            raise StoreError(f"several runs begin with {run_id!r}: {ids}; give more of the id")
+        return int(found[0].number)

@@ -1,0 +1,174 @@
+"""From records to rows. Reading them back gives equal records: see `store.reading`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, select, update
+
+from hopscope.runtime.types import Credit, Exchange, Passage, Run, Step, Usage
+from hopscope.store.interning import (
+    hash_of,
+    insert,
+    intern_passages,
+    intern_prompts,
+    intern_provenances,
+    listing_hash,
+)
+from hopscope.store.reading import read_run
+from hopscope.store.schema import (
+    WHOLE_RUN,
+    credits,
+    exchanges,
+    generations,
+    placements,
+    runs,
+    steps,
+)
+
+Row = dict[str, Any]
+
+
+def write_run(connection: Connection, run: Run) -> None:
+    """Add the run; one that is there as it is stays untouched.
+
+    One of the same id that differs, such as the first part of a run that went on, is replaced,
+    and its credits go with it: they were measured on what is no longer there.
+    """
+    row = _run_row(run)
+    number = _insert_run(connection, row)
+    if number is None:
+        number = connection.execute(
+            select(runs.c.number).where(runs.c.id == run.id).with_for_update()
+        ).scalar_one()
+        if read_run(connection, number) == run:
+            return
+        connection.execute(update(runs).where(runs.c.number == number), row)
+        connection.execute(delete(steps).where(steps.c.run == number))
+        connection.execute(delete(credits).where(credits.c.run == number))
+    _write_steps(connection, number, run)
+
+
+def write_credits(
+    connection: Connection, numbers: Mapping[str, int], found: Sequence[Credit]
+) -> None:
+    """Add credits to the runs of these numbers, in place of any with the same run, step, rule,
+    meter and provenance."""
+    provenances = intern_provenances(connection, (credit.provenance for credit in found))
+    rows: dict[tuple[object, ...], Row] = {}
+    for credit in found:
+        key = {
+            "run": numbers[credit.run_id],
+            "step": WHOLE_RUN if credit.step is None else credit.step,
+            "rule": credit.rule,
+            "meter": credit.meter,
+            "provenance": provenances[credit.provenance.settings_hash],
+        }
+        rows[tuple(key.values())] = key | credit.measurement.model_dump()
+    if not rows:
+        return
+    statement = insert(connection, credits)
+    keys = [column.name for column in credits.primary_key]
+    values = {c.name: c for c in statement.excluded if c.name not in keys}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=keys, set_=values),
+        [rows[key] for key in sorted(rows, key=repr)],
+    )
+
+
+def _insert_run(connection: Connection, row: Row) -> int | None:
+    """The new run's number; None when one of its id is there."""
+    statement = insert(connection, runs).on_conflict_do_nothing().returning(runs.c.number)
+    return connection.execute(statement, row).scalar()
+
+
+def _write_steps(connection: Connection, number: int, run: Run) -> None:
+    held = [p for step in run.steps for p in _passages(step)]
+    listings = intern_passages(connection, held)
+    by_key = {passage.key: listings[listing_hash(passage)] for passage in reversed(held)}
+    asked = [exchange for step in run.steps for exchange in step.exchanges]
+    prompts = intern_prompts(connection, (exchange.request.prompt for exchange in asked))
+    rows: dict[Table, list[Row]] = {t: [] for t in (steps, placements, exchanges, generations)}
+    for position, step in enumerate(run.steps):
+        of_step = {"run": number, "step": position}
+        rows[steps].append(_step_row(step) | {"run": number, "position": position})
+        rows[placements] += [of_step | row for row in _placement_rows(step, listings, by_key)]
+        for place, exchange in enumerate(step.exchanges):
+            prompt = prompts[hash_of(exchange.request.prompt)]
+            row = of_step | {"position": place, "prompt": prompt}
+            rows[exchanges].append(_exchange_row(exchange) | row)
+            rows[generations] += [
+                of_step | {"exchange": place} | row for row in _generation_rows(exchange)
+            ]
+    for table, found in rows.items():
+        if found:
+            connection.execute(table.insert(), found)
+
+
+def _passages(step: Step) -> list[Passage]:
+    return [*(hit.passage for hit in step.ranked), *step.evidence]
+
+
+def _run_row(run: Run) -> Row:
+    row = run.model_dump(exclude={"question", "steps", "error"})
+    return row | {
+        "question": run.question.text,
+        "answers": list(run.question.answers),
+        "question_id": run.question.id,
+        "error_type": run.error and run.error.type,
+        "error_message": run.error and run.error.message,
+    }
+
+
+def _step_row(step: Step) -> Row:
+    names = {"index", "name", "kind", "query", "output", "parse_ok", "stop_reason"}
+    row = step.model_dump(include=names | {"started", "seconds", "span_id"})
+    return row | _usage_row(step.usage)
+
+
+def _placement_rows(
+    step: Step, listings: Mapping[str, int], by_key: Mapping[str, int]
+) -> list[Row]:
+    rows = [
+        _placed("ranked", rank, listings[listing_hash(hit.passage)], score=hit.score)
+        for rank, hit in enumerate(step.ranked)
+    ]
+    rows += [
+        _placed("evidence", rank, listings[listing_hash(passage)])
+        for rank, passage in enumerate(step.evidence)
+    ]
+    for role in ("new", "shown", "dangling"):
+        for rank, key in enumerate(getattr(step, role)):
+            listing = by_key.get(key)
+            rows.append(_placed(role, rank, listing, key=key if listing is None else None))
+    return rows
+
+
+def _placed(
+    role: str,
+    rank: int,
+    listing: int | None,
+    *,
+    key: str | None = None,
+    score: float | None = None,
+) -> Row:
+    return {"role": role, "rank": rank, "listing": listing, "key": key, "score": score}
+
+
+def _exchange_row(exchange: Exchange) -> Row:
+    request = exchange.request
+    row = request.model_dump(include={"n", "temperature", "max_tokens", "seed"})
+    own = {"seconds": exchange.seconds, "span_id": exchange.span_id}
+    return row | own | {"stop": list(request.stop)}
+
+
+def _generation_rows(exchange: Exchange) -> list[Row]:
+    return [
+        generation.model_dump(exclude={"usage"})
+        | _usage_row(generation.usage)
+        | {"position": position, "tokens": list(generation.tokens)}
+        for position, generation in enumerate(exchange.generations)
+    ]
+
+
+def _usage_row(usage: Usage) -> Row:
+    return usage.model_dump()

@@ -1,0 +1,152 @@
+"""What is loaded equals what was saved."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from run_examples import STARTED, a_run, any_credit, any_run, credits_of
+from sqlalchemy import func, select
+
+from hopscope.runtime.errors import StoreError
+from hopscope.runtime.types import Passage, Run, RunError, Step
+from hopscope.store.schema import metadata
+from hopscope.store.store import Store
+
+shared_store = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+def counts(store: Store) -> dict[str, int]:
+    """Rows by table."""
+    with store._database.reading() as connection:
+        return {
+            name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in metadata.tables.items()
+        }
+
+
+def test_a_run_comes_back_equal(store: Store) -> None:
+    run = a_run()
+    store.save(run)
+    assert store.load(run.id) == run
+    assert store.verify() == []
+
+
+@shared_store
+@given(any_run)
+def test_any_run_comes_back_equal(store: Store, run: Run) -> None:
+    store.save(run)
+    assert store.load(run.id) == run
+
+
+@shared_store
+@given(st.lists(any_credit, max_size=4))
+def test_any_credit_comes_back_equal(store: Store, credits: list) -> None:  # type: ignore[type-arg]
+    run = a_run(f"run-{len(store.runs(None))}")
+    store.save(run)
+    kept = {
+        (c.step, c.rule, c.meter, c.provenance.settings_hash): c.model_copy(
+            update={"run_id": run.id}
+        )
+        for c in credits
+    }
+    store.save_credits(kept.values())
+    found = store.credits(run.id)
+    assert sorted(found, key=repr) == sorted(kept.values(), key=repr)
+
+
+def test_a_failed_run_and_an_interrupted_one_are_kept_as_they_are(store: Store) -> None:
+    whole = a_run()
+    error = RunError(type="ReaderError", message="")
+    failed = whole.model_copy(
+        update={"id": "f", "steps": whole.steps[:1], "status": "failed", "error": error}
+    )
+    stopped = whole.model_copy(update={"id": "i", "status": "interrupted", "steps": ()})
+    for run in (failed, stopped):
+        store.save(run)
+        assert store.load(run.id) == run
+
+
+def test_text_is_never_cut_or_changed(store: Store) -> None:
+    """NUL, which PostgreSQL refuses, and the escape that stands for it; a megabyte of text."""
+    texts = ["", "\x00", "\x1b0\x00\x1b", "Ωμέγα 日本 🜁 e\u0301", "long " * 200_000]
+    evidence = tuple(Passage(text=text, title=text[:9]) for text in texts)
+    steps = tuple(
+        Step(index=i, name="n", kind="judge", output=text, started=STARTED, seconds=0.1 + 0.2)
+        for i, text in enumerate(texts)
+    )
+    last = steps[-1].model_copy(update={"evidence": evidence})
+    run = a_run().model_copy(update={"steps": (*steps[:-1], last)})
+    store.save(run)
+    assert store.load(run.id) == run
+    assert store.verify() == []
+
+
+def test_saving_the_same_run_twice_changes_nothing(store: Store) -> None:
+    run = a_run()
+    store.save(run)
+    store.save_credits(credits_of(run))
+    before = counts(store)
+    store.save(run)
+    store.save_credits(credits_of(run))
+    assert counts(store) == before
+    assert store.load(run.id) == run
+
+
+def test_a_run_that_went_on_replaces_its_first_part_and_that_part_s_credits(store: Store) -> None:
+    run = a_run()
+    part = run.model_copy(update={"steps": run.steps[:3], "status": "interrupted"})
+    store.save(part)
+    store.save_credits(credits_of(part))
+    store.save(run)
+    assert store.load(run.id) == run
+    assert store.credits(run.id) == []
+
+
+def test_credits_computed_again_replace_the_old_ones(store: Store) -> None:
+    run = a_run()
+    store.save(run)
+    old = credits_of(run)
+    store.save_credits(old)
+    unmeasured = old[-1].measurement
+    again = [credit.model_copy(update={"measurement": unmeasured}) for credit in old]
+    store.save_credits(again)
+    assert {c.measurement for c in store.credits(run.id)} == {unmeasured}
+    assert len(store.credits(run.id)) == len(old)
+
+
+def test_passages_and_prompts_are_kept_once(store: Store) -> None:
+    store.save(a_run("a"))
+    before = counts(store)
+    store.save(a_run("b"))
+    after = counts(store)
+    for table in ("passages", "listings"):
+        assert after[table] == before[table] == 15
+    assert after["texts"] == before["texts"] + 3  # the three user messages name the run
+    assert after["placements"] == 2 * before["placements"]
+
+
+def test_the_same_content_in_two_indexes_is_one_passage_with_two_listings(store: Store) -> None:
+    one, other = Passage(id="a", text="same"), Passage(id="b", text="same", source="s")
+    step = Step(
+        index=0,
+        name="r",
+        kind="retrieve",
+        evidence=(one, other),
+        new=("b", "a"),
+        started=STARTED,
+        seconds=0.0,
+    )
+    run = a_run().model_copy(update={"steps": (step,)})
+    store.save(run)
+    assert store.load(run.id) == run
+    assert (counts(store)["passages"], counts(store)["listings"]) == (1, 2)
+
+
+def test_credits_of_an_unsaved_run_are_refused_whole(store: Store) -> None:
+    run = a_run()
+    store.save(run)
+    stray = credits_of(run)[0].model_copy(update={"run_id": "nowhere"})
+    with pytest.raises(StoreError, match="nowhere.*save it first"):
+        store.save_credits([*credits_of(run), stray])
+    assert store.credits(run.id) == []
