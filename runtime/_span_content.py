@@ -63,7 +63,7 @@ def spent(usage: Usage) -> Attributes:
 
 
 def options(values: Mapping[str, Any], *, capture: bool) -> str:
-    """A workflow's options; without `capture` numbers and switches only, as text may be a prompt."""
+    """A workflow's options; without `capture` numbers and switches only: text may be a prompt."""
     shown = {k: v for k, v in values.items() if capture or isinstance(v, int | float | None)}
     return as_json(shown)
 
