@@ -214,7 +214,7 @@ def show_summaries(summaries: "Sequence[Record]", *, json: bool) -> None:
             row["workflow"],
             row["status"],
             str(row["steps"]),
-            str(row["tokens"]),
+            str(row["usage"]["input_tokens"] + row["usage"]["output_tokens"]),
             number(row["seper_delta"], signed=True),
             Text(f"{plain(row['question'])} → {plain(row['answer']) or 'none'}"),
         )

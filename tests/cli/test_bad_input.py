@@ -1,0 +1,79 @@
+"""What a user can do wrong on the command line, and what the command says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hopscope.cli.main import main
+
+QUESTION = "Where was the director of Moon Harbor born?"
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command."""
+    try:
+        main(list(arguments))
+        code = 0
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "  "], "the question is empty"),
+        (["run", QUESTION, "-w", "irrcot"], "choose from closed_book"),
+        (["run", QUESTION, "-o", "depth=3"], "unknown option 'depth': the options are k"),
+        (["run", QUESTION, "-o", "k=many"], "option k=many"),
+        (["run", QUESTION, "-o", "k"], "not of the form key=value"),
+        (["run", QUESTION, "-w", "closed_book", "-k", "3"], "closed_book retrieves nothing"),
+        (["run", QUESTION, "--corpus", "/nowhere"], "no corpus at /nowhere"),
+        (["run", QUESTION, "--reader", "hf:/nowhere/model"], "/nowhere/model"),
+        (["run", QUESTION, "--reader", "hf:"], "name a model"),
+        (["run", QUESTION, "--reader", "gpt"], "choose from"),
+        (["run", QUESTION, "--entailment", "nli:/nowhere/model"], "/nowhere/model"),
+        (["run", QUESTION, "--samples", "0"], "samples"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_wrong_use_exits_2_with_one_message_and_no_traceback(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    database = ["--db", str(tmp_path / "runs.db")] if arguments[0] == "run" else []
+    code, out, err = call(capsys, *arguments, *database)
+    assert code == 2, err
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_a_database_that_cannot_be_written_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    code, _, err = call(capsys, "run", QUESTION, "--db", str(blocked / "runs.db"))
+    assert code == 1
+    assert str(blocked) in err
+    assert "Traceback" not in err
+
+
+def test_help_answers_without_loading_a_model_library() -> None:
+    """`--help` must answer at once: torch alone takes seconds to import."""
+    code = (
+        "import sys\n"
+        "from hopscope.cli.main import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'torch', 'transformers', 'langgraph', 'sqlalchemy', 'opentelemetry.sdk',"
+        " 'bm25s', 'scipy', 'alembic'}\n"
+        "loaded = heavy & set(sys.modules)\n"
+        "sys.exit(f'loaded {loaded}' if loaded else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "doctor" in done.stdout
+
