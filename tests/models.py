@@ -66,8 +66,8 @@ def tiny_llama(folder: Path, *, chat: bool = True, seed: int = 0, **options: Any
 
 def tiny_qwen2(folder: Path, *, chat: bool = True, seed: int = 0, **options: Any) -> Path:
     """Rotary positions, biases, tied embeddings."""
-    config = Qwen2Config(**{**SHAPE, "num_key_value_heads": 2, "tie_word_embeddings": True})
-    return save(folder, config, chat=chat, seed=seed)
+    tied = {"num_key_value_heads": 2, "tie_word_embeddings": True}
+    return save(folder, Qwen2Config(**{**SHAPE, **tied, **options}), chat=chat, seed=seed)
 
 
 def tiny_mistral(folder: Path, *, chat: bool = True, seed: int = 0, **options: Any) -> Path:
