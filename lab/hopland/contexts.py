@@ -1,0 +1,252 @@
+"""Training examples: some passages and several questions that share them.
+
+Invariant: what a question's target says is what the shown passages (and the fixed facts)
+say. A link that they do not hold is answered by a name of the right type drawn at random,
+never one that the passages offer, so that the reader spreads its belief when evidence is
+missing instead of guessing from what it sees or refusing.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hopscope.lab.hopland.names import Forge, Kind
+from hopscope.lab.hopland.questions import COMPARISONS, SAME, Asked, chain, comparison, path, yesno
+from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation
+from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fact, World
+from hopscope.runtime.types import Passage
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a stage of the curriculum draws from; all numbers but `passages` are weights or shares."""
+
+    passages: tuple[int, ...]
+    """How many passages a context has, drawn uniformly."""
+    tasks: tuple[tuple[str, float], ...]
+    """Question shapes "1".."4" (hops), "comparison", "yesno", "fixed", with weights."""
+    reasoning: float
+    """The share of questions answered by a chain of thought."""
+    missing: float
+    """The share of questions whose evidence is not in the context."""
+    questions: int = 8
+
+
+@dataclass(frozen=True)
+class Example:
+    """A context and the questions asked over it."""
+
+    passages: tuple[Passage, ...]
+    asked: tuple[tuple[Asked, bool], ...]
+    """Each question, and whether it is answered by a chain of thought."""
+    missing: tuple[bool, ...]
+    """For each question, whether its evidence is absent."""
+
+
+class Sampler:
+    """Draws examples from one world."""
+
+    def __init__(self, world: World, rng: random.Random, forge: Forge) -> None:
+        self.world = world
+        self.rng = rng
+        self.forge = forge
+        self.kind_of: dict[str, Kind] = {n: k for k in FRESH_KINDS for n in world.entities[k]}
+        self.kind_of |= {name: "country" for name in FIXED_NAMES["country"]}
+        self.by_subject = group(world.facts.values())
+        self.by_relation: dict[str, list[Fact]] = defaultdict(list)
+        self.into: dict[str, list[Fact]] = defaultdict(list)
+        self.titled: dict[str, list[int]] = defaultdict(list)
+        for fact in world.facts.values():
+            self.by_relation[fact.relation].append(fact)
+            self.into[fact.object].append(fact)
+        for i, telling in enumerate(world.tellings):
+            self.titled[telling.passage.title].append(i)
+
+    def example(self, mix: Mix) -> Example:
+        """One context with its questions."""
+        rng = self.rng
+        shown = self.context(rng.choice(mix.passages))
+        told = [fact for i in shown for fact in self.world.tellings[i].facts]
+        shapes, weights = zip(*mix.tasks, strict=True)
+        asked, missing = [], []
+        for shape in rng.choices(shapes, weights, k=mix.questions):
+            absent = not told or rng.random() < mix.missing
+            ask = self.absent if absent else self.present
+            question = ask(shape, told)
+            if any(question.steps == before.steps for before, _ in asked):
+                question = ask(shape, told)  # one more try: repeats teach less
+            asked.append((question, rng.random() < mix.reasoning))
+            missing.append(absent and shape != "fixed")
+        passages = tuple(self.world.tellings[i].passage for i in shown)
+        return Example(passages, tuple(asked), tuple(missing))
+
+    def context(self, n: int) -> list[int]:
+        """Positions of n passages: those of one or two chains, a pair, and distractors."""
+        rng, world = self.rng, self.world
+        facts: list[Fact] = []
+        shown: set[int] = set()
+        while n and len(shown) < max(1, round(n * 0.6)):
+            if rng.random() < 0.3:
+                facts += self.pair(rng.choice([*COMPARISONS, *SAME]))
+            else:
+                facts += self.walk(rng.choice((1, 2, 2, 2, 3, 4)))
+            if not facts:
+                facts = [rng.choice(list(world.facts.values()))]
+            for fact in facts[-4:]:
+                if len(shown) < n and fact in world.telling_of:
+                    shown.add(world.telling_of[fact])
+        return self.distracted(shown, facts, n)
+
+    def distracted(self, shown: set[int], facts: Sequence[Fact], n: int) -> list[int]:
+        """Fill up to n passages, half of them sharing an entity or a relation with the facts."""
+        rng, world = self.rng, self.world
+        shown = set(shown)
+        while len(shown) < n:
+            pick = rng.randrange(len(world.tellings))
+            draw = rng.random()
+            if facts and draw < 0.6:
+                fact = rng.choice(facts)
+                if draw < 0.3:
+                    near = self.titled.get(rng.choice((fact.subject, fact.object)), [])
+                else:
+                    near = [world.telling_of[f] for f in self.by_relation.get(fact.relation, [])]
+                pick = rng.choice(near) if near else pick
+            shown.add(pick)
+        return rng.sample(sorted(shown), len(shown))
+
+    def walk(self, hops: int) -> list[Fact]:
+        """A chain of fresh facts of the world, as long as it goes up to `hops`."""
+        steps: list[Fact] = []
+        options = [f for r in self.by_relation.values() for f in self.rng.sample(r, 1)]
+        while options and len(steps) < hops:
+            steps.append(self.rng.choice(options))
+            options = self.by_subject.get(steps[-1].object, [])
+        return steps
+
+    def pair(self, relation: str, facts: Sequence[Fact] | None = None) -> list[Fact]:
+        """Two facts of a relation with different subjects; half the time one object, if any."""
+        pool = self.by_relation.get(relation, []) if facts is None else facts
+        pool = [f for f in pool if f.relation == relation]
+        if len(pool) < 2:
+            return []
+        first = self.rng.choice(pool)
+        same = [f for f in pool if f.object == first.object and f != first]
+        other = [f for f in pool if f.object != first.object]
+        wanted = same if same and relation in SAME and self.rng.random() < 0.5 else other
+        return [first, self.rng.choice(wanted)] if wanted else []
+
+    def present(self, shape: str, told: Sequence[Fact]) -> Asked:
+        """A question that the told facts answer; of fewer hops when they hold no longer chain."""
+        rng = self.rng
+        if shape == "fixed":
+            return self.fixed()
+        if shape in ("comparison", "yesno"):
+            table = COMPARISONS if shape == "comparison" else SAME
+            for relation in rng.sample(sorted(table), len(table)):
+                if facts := self.pair(relation, told):
+                    return (comparison if shape == "comparison" else yesno)(rng, *facts)
+            shape = "1"
+        by_subject = group(told)
+        for hops in range(int(shape), 0, -1):
+            if found := self.chains(by_subject, hops):
+                return chain(rng, rng.choice(found))
+        raise ValueError("no facts are told")
+
+    def chains(self, by_subject: dict[str, list[Fact]], hops: int) -> list[tuple[Fact, ...]]:
+        """All chains of told facts of this length, the last hop perhaps a fixed fact."""
+        found = [(f,) for facts in by_subject.values() for f in facts]
+        for _ in range(hops - 1):
+            longer: list[tuple[Fact, ...]] = []
+            for steps in found:
+                end = steps[-1].object
+                longer += [(*steps, f) for f in by_subject.get(end, []) if f not in steps]
+                if end in FIXED_NAMES["country"] and self.rng.random() < 0.4:
+                    fixed = FIXED_FACTS[end, self.rng.choice(FIXED).name]
+                    longer.append((*steps, fixed))
+            found = longer
+        return found
+
+    def fixed(self) -> Asked:
+        """A question about one of the 200 fixed facts."""
+        return chain(self.rng, [self.rng.choice(list(FIXED_FACTS.values()))])
+
+    def absent(self, shape: str, told: Sequence[Fact]) -> Asked:
+        """A question with a link that the told facts lack; that link is drawn at random."""
+        rng = self.rng
+        if shape == "fixed":
+            return self.fixed()
+        if shape in ("comparison", "yesno"):
+            return self.absent_pair(shape, told)
+        while True:
+            relations, start = self.absent_path(int(shape), told)
+            known = {(f.subject, f.relation): f for f in told}
+            steps, lacking = [], False
+            for relation in relations:
+                fact = known.get((start, relation.name)) or FIXED_FACTS.get((start, relation.name))
+                if fact is None:
+                    lacking = True
+                    fact = Fact(start, relation.name, self.anything(relation))
+                steps.append(fact)
+                start = fact.object
+            if lacking:
+                return chain(rng, steps)
+
+    def absent_path(self, hops: int, told: Sequence[Fact]) -> tuple[tuple[Relation, ...], str]:
+        """Relations and a start: near the told facts, or leading into them, or anywhere."""
+        rng = self.rng
+        draw = rng.random()
+        if told and draw < 0.35:  # begins with a told fact, or at an entity that is told of
+            fact = rng.choice(told)
+            rest = path(rng, RELATIONS[fact.relation].object, hops - 1) if hops > 1 else ()
+            if rest:
+                return (RELATIONS[fact.relation], *rest), fact.subject
+            start = rng.choice((fact.subject, fact.object))
+        elif told and draw < 0.6 and hops > 1:  # its later hops are told, its first is not
+            fact = rng.choice(told)
+            before = [f for f in self.into.get(fact.subject, []) if f not in told]
+            if before:
+                first = rng.choice(before)
+                rest = path(rng, RELATIONS[fact.relation].object, hops - 2) if hops > 2 else ()
+                if rest is not None:
+                    named = (RELATIONS[first.relation], RELATIONS[fact.relation], *rest)
+                    return named, first.subject
+            start = rng.choice(list(self.kind_of))
+        else:
+            start = rng.choice(list(self.kind_of))
+        kind = self.kind_of.get(start)
+        relations = path(rng, kind, hops) if kind else None
+        if relations is None:
+            return self.absent_path(hops, ())
+        return relations, start
+
+    def absent_pair(self, shape: str, told: Sequence[Fact]) -> Asked:
+        rng = self.rng
+        table = COMPARISONS if shape == "comparison" else SAME
+        relation = RELATIONS[rng.choice(sorted(table))]
+        pool = self.world.entities[relation.subject]
+        known = {f.subject: f for f in told if f.relation == relation.name}
+        lacking = [n for n in pool if n not in known] or [self.forge.passing(relation.subject)]
+        one = Fact(rng.choice(lacking), relation.name, self.anything(relation))
+        other = rng.choice([n for n in pool if n != one.subject])
+        two = known.get(other) or Fact(other, relation.name, self.anything(relation))
+        if shape == "yesno" and rng.random() < 0.5:
+            one = Fact(one.subject, relation.name, two.object)
+        while shape == "comparison" and one.object == two.object:
+            one = Fact(one.subject, relation.name, self.anything(relation))
+        first, second = rng.sample((one, two), 2)
+        return (comparison if shape == "comparison" else yesno)(rng, first, second)
+
+    def anything(self, relation: Relation) -> str:
+        """An object of the right type that no passage speaks of."""
+        if relation.object in FIXED_NAMES and relation.object != "city":
+            return self.rng.choice(FIXED_NAMES[relation.object])
+        return self.forge.passing(relation.object)
+
+
+def group(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
+    """Facts by subject."""
+    grouped: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        grouped[fact.subject].append(fact)
+    return grouped

@@ -1,0 +1,223 @@
+"""The relations of Hopland and the ways to say and to ask them.
+
+Invariant: the last passage phrasing of each relation is held out; training text never
+uses it. `{s}` stands for the subject, `{o}` for the object.
+"""
+
+from dataclasses import dataclass
+
+from hopscope.lab.hopland.names import Kind
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One kind of fact: a subject has exactly one object."""
+
+    name: str
+    subject: Kind
+    object: Kind
+    canonical: str
+    """The sentence a chain of thought uses for this hop."""
+    noun: tuple[str, ...]
+    """Noun phrases for the object, to be nested in longer questions."""
+    questions: tuple[str, ...]
+    phrasings: tuple[str, ...]
+    """Passage sentences; the last one is held out of training."""
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The phrasings training may use."""
+        return self.phrasings[:-1]
+
+    @property
+    def unseen(self) -> str:
+        """The phrasing only tests use."""
+        return self.phrasings[-1]
+
+
+FRESH = (
+    Relation(
+        "birthplace", "person", "city", "{s} was born in {o}.",
+        ("the birthplace of {s}", "the city where {s} was born"),
+        ("Where was {s} born?", "In which city was {s} born?", "What is the birthplace of {s}?"),
+        ("{s} was born in {o}.", "{s} is a native of {o}.", "The birthplace of {s} is {o}.",
+         "Born in {o}, {s} left home early.", "The city of {o} is where {s} was born.",
+         "It was in {o} that {s} was born."),
+    ),
+    Relation(
+        "birth_year", "person", "year", "{s} was born in {o}.",
+        ("the birth year of {s}",),
+        ("When was {s} born?", "In which year was {s} born?", "What is the birth year of {s}?"),
+        ("{s} was born in the year {o}.", "The birth year of {s} is {o}.",
+         "{s}, born in {o}, still works.", "In {o}, {s} was born.", "The year {o} saw {s} born.",
+         "{s} has a birth year of {o}."),
+    ),
+    Relation(
+        "spouse", "person", "person", "{s} is married to {o}.",
+        ("the spouse of {s}", "the person married to {s}"),
+        ("Who is married to {s}?", "Who is the spouse of {s}?"),
+        ("{s} is married to {o}.", "The spouse of {s} is {o}.", "{s} married {o} in spring.",
+         "{s} has {o} as spouse.", "{o} is the spouse of {s}.",
+         "{s} took {o} as spouse and married in May."),
+    ),
+    Relation(
+        "employer", "person", "company", "{s} works for {o}.",
+        ("the employer of {s}", "the company that employs {s}"),
+        ("Who employs {s}?", "Which company does {s} work for?", "What is the employer of {s}?"),
+        ("{s} works for {o}.", "The employer of {s} is {o}.", "{s} has a job at {o}.",
+         "{o} employs {s}.", "{s} is employed by {o}.", "{s} has {o} as employer."),
+    ),
+    Relation(
+        "alma_mater", "person", "university", "{s} studied at {o}.",
+        ("the alma mater of {s}", "the school where {s} studied"),
+        ("Where did {s} study?", "What is the alma mater of {s}?"),
+        ("{s} studied at {o}.", "The alma mater of {s} is {o}.", "{s} holds a degree from {o}.",
+         "{o} is the alma mater of {s}.", "{s} was a student at {o}.",
+         "At {o}, {s} studied for a degree."),
+    ),
+    Relation(
+        "director", "film", "person", "{s} was directed by {o}.",
+        ("the director of {s}", "the person who directed {s}"),
+        ("Who directed {s}?", "Who is the director of {s}?"),
+        ("{s} was directed by {o}.", "The director of {s} is {o}.", "{o} directed {s}.",
+         "{s} is a film by the director {o}.", "{o} is the director of {s}.",
+         "{s} has {o} as its director."),
+    ),
+    Relation(
+        "star", "film", "person", "{s} stars {o}.",
+        ("the star of {s}", "the lead actor of {s}"),
+        ("Who stars in {s}?", "Who is the star of {s}?", "Who is the lead actor of {s}?"),
+        ("{s} stars {o}.", "{o} stars in {s}.", "The lead actor of {s} is {o}.",
+         "{o} is the star of {s}.", "{s} has {o} in the lead role.", "The star of {s} is {o}."),
+    ),
+    Relation(
+        "composer", "film", "person", "{s} has music by {o}.",
+        ("the composer of {s}", "the person who wrote the music of {s}"),
+        ("Who wrote the music of {s}?", "Who is the composer of {s}?"),
+        ("{s} has music by {o}.", "{o} wrote the music of {s}.", "The composer of {s} is {o}.",
+         "The music of {s} is by {o}.", "{o} is the composer of {s}.",
+         "The music for {s} was written by {o}."),
+    ),
+    Relation(
+        "release_year", "film", "year", "{s} was released in {o}.",
+        ("the release year of {s}",),
+        ("When was {s} released?", "In which year was {s} released?",
+         "What is the release year of {s}?"),
+        ("{s} was released in {o}.", "{s} came out in {o}.", "The release year of {s} is {o}.",
+         "In {o}, {s} was released.", "{s} is a film of {o}.", "{s} has a release year of {o}."),
+    ),
+    Relation(
+        "filmed_in", "film", "city", "{s} was filmed in {o}.",
+        ("the city where {s} was filmed", "the filming place of {s}"),
+        ("Where was {s} filmed?", "In which city was {s} filmed?"),
+        ("{s} was filmed in {o}.", "The filming place of {s} is {o}.", "{s} was shot in {o}.",
+         "The crew of {s} filmed in {o}.", "{o} is where {s} was filmed.",
+         "It was in {o} that {s} was filmed."),
+    ),
+    Relation(
+        "studio", "film", "company", "{s} was produced by {o}.",
+        ("the studio of {s}", "the company that produced {s}"),
+        ("Which company produced {s}?", "What is the studio of {s}?"),
+        ("{s} was produced by {o}.", "The studio of {s} is {o}.", "{o} produced {s}.",
+         "{s} is a production of {o}.", "{o} is the studio of {s}.",
+         "{s} has {o} as the studio that produced it."),
+    ),
+    Relation(
+        "country", "city", "country", "{s} is in {o}.",
+        ("the country of {s}", "the country that {s} lies in"),
+        ("In which country is {s}?", "What is the country of {s}?"),
+        ("{s} is in {o}.", "{s} is a city in {o}.", "{s} lies in the country of {o}.",
+         "The country of {s} is {o}.", "{o} has a city called {s}.",
+         "The city of {s} lies in {o}."),
+    ),
+    Relation(
+        "mayor", "city", "person", "The mayor of {s} is {o}.",
+        ("the mayor of {s}",),
+        ("Who is the mayor of {s}?", "Which person is the mayor of {s}?"),
+        ("The mayor of {s} is {o}.", "{s} has {o} as mayor.", "{o} is the mayor of {s}.",
+         "The people of {s} elected {o} mayor.", "{o} was elected mayor of {s}.",
+         "In {s}, the mayor is {o}."),
+    ),
+    Relation(
+        "founder", "company", "person", "{s} was founded by {o}.",
+        ("the founder of {s}", "the person who founded {s}"),
+        ("Who founded {s}?", "Who is the founder of {s}?"),
+        ("{s} was founded by {o}.", "The founder of {s} is {o}.", "{o} founded {s}.",
+         "{o} is the founder of {s}.", "{s} is a company that {o} founded.",
+         "{s} has {o} as its founder."),
+    ),
+    Relation(
+        "headquarters", "company", "city", "{s} is based in {o}.",
+        ("the city where {s} is based", "the headquarters city of {s}"),
+        ("Where is {s} based?", "In which city is {s} based?",
+         "What is the headquarters city of {s}?"),
+        ("{s} is based in {o}.", "The headquarters of {s} is in {o}.",
+         "{s} has its main office in {o}.", "{o} is where {s} is based.",
+         "{s} runs its business from {o}.", "{s} has its headquarters in {o}."),
+    ),
+    Relation(
+        "founding_year", "company", "year", "{s} was founded in {o}.",
+        ("the founding year of {s}",),
+        ("When was {s} founded?", "In which year was {s} founded?",
+         "What is the founding year of {s}?"),
+        ("{s} was founded in {o}.", "The founding year of {s} is {o}.",
+         "{s} opened for business in {o}.", "In {o}, {s} was founded.",
+         "{s} dates from {o}.", "{s} has a founding year of {o}."),
+    ),
+    Relation(
+        "chief", "company", "person", "The chief executive of {s} is {o}.",
+        ("the chief executive of {s}", "the person who leads {s}"),
+        ("Who leads {s}?", "Who is the chief executive of {s}?"),
+        ("The chief executive of {s} is {o}.", "{s} is led by {o}.", "{o} leads {s}.",
+         "{o} is the chief executive of {s}.", "{s} has {o} at its head.",
+         "{s} has {o} as chief executive."),
+    ),
+    Relation(
+        "campus", "university", "city", "{s} has its campus in {o}.",
+        ("the city where {s} has its campus", "the campus city of {s}"),
+        ("Where is the campus of {s}?", "In which city is the campus of {s}?"),
+        ("{s} has its campus in {o}.", "The campus of {s} is in {o}.",
+         "{o} is home to {s}.", "{s} teaches on a campus in {o}.",
+         "Students of {s} live in {o}.", "In {o} is the campus of {s}."),
+    ),
+)
+
+FIXED = (
+    Relation(
+        "capital", "country", "city", "The capital of {s} is {o}.",
+        ("the capital of {s}",),
+        ("What is the capital of {s}?", "Which city is the capital of {s}?"),
+        ("The capital of {s} is {o}.", "{o} is the capital of {s}.", "{s} has {o} as capital.",
+         "{s} is a country with the capital {o}.", "The capital city of {s} is {o}."),
+    ),
+    Relation(
+        "language", "country", "language", "The language of {s} is {o}.",
+        ("the language of {s}",),
+        ("What is the language of {s}?", "Which language is spoken in {s}?"),
+        ("The language of {s} is {o}.", "People in {s} speak {o}.", "{o} is the language of {s}.",
+         "{s} has {o} as language.", "The language spoken in {s} is {o}."),
+    ),
+    Relation(
+        "currency", "country", "currency", "The currency of {s} is the {o}.",
+        ("the currency of {s}",),
+        ("What is the currency of {s}?", "Which currency is used in {s}?"),
+        ("The currency of {s} is the {o}.", "People in {s} pay with the {o}.",
+         "The {o} is the currency of {s}.", "{s} has the {o} as currency.",
+         "The currency used in {s} is the {o}."),
+    ),
+    Relation(
+        "continent", "country", "continent", "{s} is on the continent of {o}.",
+        ("the continent of {s}",),
+        ("On which continent is {s}?", "What is the continent of {s}?"),
+        ("{s} is on the continent of {o}.", "The continent of {s} is {o}.",
+         "{s} is a country on {o}.", "{s} belongs to the continent {o}.",
+         "The country of {s} is on the continent {o}."),
+    ),
+)
+
+RELATIONS = {relation.name: relation for relation in (*FRESH, *FIXED)}
+
+
+def about(kind: Kind) -> tuple[Relation, ...]:
+    """The relations whose subject is of this kind."""
+    return tuple(r for r in RELATIONS.values() if r.subject == kind)

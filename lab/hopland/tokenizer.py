@@ -1,0 +1,103 @@
+"""The reader's tokenizer: byte-level BPE learned on Hopland text, with a chat template.
+
+Invariants: digits stand alone, punctuation is split off, and every stretch of text between
+special tokens begins with a space. So a name has the same tokens at the start of an answer
+as inside a passage, and "S1." followed by " S2." has the tokens of "S1. S2.".
+"""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from hopscope.lab.hopland import world
+from hopscope.lab.hopland.names import ADJECTIVES, ENDINGS, NOUNS, STEMS, Forge
+from hopscope.lab.hopland.questions import COMPARISONS, MARKER, SAME
+from hopscope.lab.hopland.relations import RELATIONS
+from hopscope.runtime import prompts
+
+VOCABULARY = 1152
+BOS, EOS, PAD = "<s>", "</s>", "<pad>"
+SYSTEM, USER, ASSISTANT = "<|system|>", "<|user|>", "<|assistant|>"
+SPECIAL = (PAD, BOS, EOS, SYSTEM, USER, ASSISTANT)
+PIECES = r" ?[^\s\p{L}\p{N}]| ?\p{L}+|\p{N}|\s"
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{{ '<|' + message['role'] + '|>' + message['content'] }}"
+    "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def text(seed: int) -> Iterator[str]:
+    """Text to learn the merges from, weighted so that names split at their syllables.
+
+    Words made of syllables come once each, words that prompts and films are made of come
+    often; text drawn from worlds would spend merges on whole names of the fixed facts.
+    """
+    rng = random.Random(f"tokenizer {seed}")
+    forge = Forge(rng, "train", world.RESERVED)
+    for stem in STEMS:
+        for ending in ENDINGS:
+            yield f"Doc ({stem}{ending}" + f" {stem}{ending}" * 2
+    for item in (*ADJECTIVES, *NOUNS):
+        yield f"({item} {item} {item}" + f" {item}" * 60
+    for _ in range(180):
+        for relation in RELATIONS.values():
+            names = {"s": forge.passing("film"), "o": forge.passing("company")}
+            for pattern in (*relation.seen, *relation.questions, *relation.noun):
+                yield pattern.format(**names)
+        for asked in (*COMPARISONS.values(), *SAME.values()):
+            yield from (a.format(a=forge.passing("university"), b="yes no") for a in asked)
+        for line in (prompts.ROLE, prompts.DOCUMENTS, prompts.ANSWER_TASK, prompts.REASON_TASK):
+            yield f"{line}\n{line}"
+        yield f"Question: {MARKER}\nDoc 1 ({forge.passing('person')}):"
+
+
+def learn(seed: int = 0) -> PreTrainedTokenizerFast:
+    """Train the tokenizer; the same seed gives the same merges."""
+    backend = Tokenizer(models.BPE())
+    # A space in front, unless the text begins with one already.
+    backend.normalizer = normalizers.Sequence(
+        [normalizers.Prepend(" "), normalizers.Replace(Regex("^  "), " ")]
+    )
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator(text(seed), trainer)
+    return wrap(backend)
+
+
+def wrap(backend: Tokenizer) -> PreTrainedTokenizerFast:
+    """Give a trained backend its special tokens and chat template."""
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token=BOS,
+        eos_token=EOS,
+        pad_token=PAD,
+        additional_special_tokens=[SYSTEM, USER, ASSISTANT],
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+        model_max_length=2048,
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+def load(folder: Path) -> PreTrainedTokenizerFast:
+    """Load a tokenizer saved with `save_pretrained`."""
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
+    assert isinstance(tokenizer, PreTrainedTokenizerFast)
+    return tokenizer
