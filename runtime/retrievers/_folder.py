@@ -1,0 +1,175 @@
+"""Index folders: they come into being whole, and say in a manifest what is in them.
+
+Invariant: a folder that has a manifest is complete. An index is written into a hidden folder
+beside its place (`.NAME.building-*`), every file reaches the disk, the manifest goes last, and
+only then is the folder renamed. A killed build leaves at most the hidden folder, which never
+loads and may be deleted.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from hopscope.runtime.errors import IndexMismatch, RetrieverError, UsageError
+from hopscope.runtime.types import Record
+
+MANIFEST = "manifest.json"
+FORMAT: Literal[1] = 1
+
+
+class File(Record):
+    """One file of an index."""
+
+    size: int
+    sha256: str
+
+
+class Manifest(Record):
+    """What an index is."""
+
+    format: Literal[1] = FORMAT
+    kind: str
+    """The retriever that reads it."""
+    name: str
+    """What the corpus is called."""
+    fingerprint: str
+    """SHA-256 over ids, titles and texts of the passages in order."""
+    counts: dict[str, int]
+    settings: dict[str, JsonValue]
+    """All that the ranking depends on besides the passages."""
+    hopscope: str
+    """The version that built it."""
+    files: dict[str, File] = Field(default={})
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of an index, after a look whether its files are there in full.
+
+    Raises:
+        IndexMismatch: the folder is no index, or not the one that its manifest describes.
+    """
+    try:
+        manifest = Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        raise IndexMismatch(
+            f"{folder} is no index: it has no {MANIFEST}; make one with `hopscope index build`"
+        ) from None
+    except OSError as error:
+        raise IndexMismatch(f"{folder / MANIFEST} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise IndexMismatch(
+            f"{folder / MANIFEST} is no manifest of format {FORMAT} ({where}: {first['msg']}); "
+            "build the index again with this version"
+        ) from None
+    for name, file in manifest.files.items():
+        path = folder / name
+        size = path.stat().st_size if path.is_file() else None
+        if size != file.size:
+            found = "is missing" if size is None else f"has {size} bytes"
+            raise IndexMismatch(
+                f"{path} {found}, the manifest says {file.size} bytes; build the index again"
+            )
+    return manifest
+
+
+def verify(folder: Path) -> Manifest:
+    """Compare every byte of an index with its manifest.
+
+    Raises:
+        IndexMismatch: as `read_manifest`, or a file's content has changed.
+    """
+    manifest = read_manifest(folder)
+    for name, file in manifest.files.items():
+        found = _sha256(folder / name)
+        if found != file.sha256:
+            raise IndexMismatch(
+                f"{folder / name} has SHA-256 {found}, the manifest says {file.sha256}; "
+                "build the index again"
+            )
+    return manifest
+
+
+@contextmanager
+def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A folder to write an index into, which becomes `target` when the block ends well.
+
+    Raises:
+        UsageError: something is at `target` already, and it is no index or may not go.
+        RetrieverError: the disk refused.
+    """
+    _check_place(target, overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=f".{target.name}.building-", dir=target.parent))
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
+    try:
+        new.chmod(0o777 & ~_umask())
+        yield new
+        _sync(new)
+        _replace(new, target)
+    except OSError as error:
+        raise RetrieverError(f"writing {target} failed: {error}") from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def seal(folder: Path, manifest: Manifest) -> Manifest:
+    """Write the manifest, completed with the files that are in the folder."""
+    paths = sorted(path for path in folder.iterdir() if path.name != MANIFEST)
+    files = {path.name: File(size=path.stat().st_size, sha256=_sha256(path)) for path in paths}
+    for path in paths:
+        _sync(path)
+    sealed = manifest.model_copy(update={"files": files})
+    (folder / MANIFEST).write_text(sealed.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    _sync(folder / MANIFEST)
+    return sealed
+
+
+def _check_place(target: Path, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
+    ours = target.is_dir() and not target.is_symlink() and (target / MANIFEST).is_file()
+    if not ours and not (target.is_dir() and not target.is_symlink() and not any(target.iterdir())):
+        raise UsageError(f"{target} exists and is no index: give another place, or move it away")
+    if ours and not overwrite:
+        raise UsageError(f"{target} is an index already: give another place, or --overwrite")
+
+
+def _replace(new: Path, target: Path) -> None:
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
+        target.rename(old / "index")
+        new.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        new.rename(target)
+    _sync(target.parent)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

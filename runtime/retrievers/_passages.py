@@ -1,0 +1,64 @@
+"""Passages on disk: JSON lines and the places where they begin, read when they are asked for."""
+
+import mmap
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+
+from hopscope.runtime.errors import IndexMismatch
+from hopscope.runtime.types import Passage
+
+TEXTS = "passages.jsonl"
+OFFSETS = "passages.offsets.npy"
+
+
+def write(passages: Iterable[Passage], folder: Path) -> Iterator[Passage]:
+    """Pass the passages through, each written to the folder; the places follow at the end."""
+    offsets = array("q", [0])
+    with (folder / TEXTS).open("wb") as file:
+        for passage in passages:
+            line = passage.model_dump_json(include={"id", "title", "text"}).encode() + b"\n"
+            file.write(line)
+            offsets.append(offsets[-1] + len(line))
+            yield passage
+    np.save(folder / OFFSETS, np.frombuffer(offsets, dtype=np.int64), allow_pickle=False)
+
+
+class PassageFile(Sequence[Passage]):
+    """The passages of an index by position. Memory holds none of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / TEXTS
+        self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
+        size = self._path.stat().st_size
+        if self._offsets.ndim != 1 or int(self._offsets[-1]) != size:
+            raise IndexMismatch(
+                f"{self._path} has {size} bytes, {OFFSETS} says {self._offsets[-1]}; "
+                "build the index again"
+            )
+        with self._path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Passage: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Passage]: ...
+    def __getitem__(self, index: int | slice) -> Passage | list[Passage]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise IndexError(index)
+        line = self._bytes[int(self._offsets[at]) : int(self._offsets[at + 1])]
+        try:
+            return Passage.model_validate_json(line)
+        except ValueError:
+            raise IndexMismatch(
+                f"{self._path}: passage {at} is damaged; build the index again"
+            ) from None

@@ -1,0 +1,187 @@
+"""BM25 over English text, as Lucene ranks it (Robertson and Zaragoza 2009).
+
+The score of a passage sums over the query's terms, repeated ones as often as they stand there:
+
+    ln(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * length / mean length))
+
+where n of N passages have the term and f is how often this one has it: Lucene's variant
+(Kamphuis et al. 2020, "accurate": lengths are not rounded to a byte). k1 0.9 and b 0.4 are
+Anserini's. Scores are computed when the index is built, by bm25s.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import bm25s
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from hopscope import __version__
+from hopscope.runtime.errors import IndexMismatch
+from hopscope.runtime.ports import Retriever
+from hopscope.runtime.retrievers import _english, _folder, _passages
+from hopscope.runtime.retrievers._folder import Manifest
+from hopscope.runtime.retrievers._postings import Postings
+from hopscope.runtime.types import Hit, Passage
+
+KIND = "bm25"
+K1 = 0.9
+B = 0.4
+
+Phase = Literal["read", "score", "write"]
+Progress = Callable[[Phase, int], None]
+"""Told what is being done and the number of passages so far."""
+
+
+def _silent(phase: Phase, passages: int) -> None:
+    pass
+
+
+class Bm25:
+    """A searchable corpus. Searching is safe from several threads."""
+
+    def __init__(
+        self, name: str, fingerprint: str, passages: Sequence[Passage], index: Any
+    ) -> None:
+        self._passages = passages
+        self._index = index
+        default = (index.k1, index.b) == (K1, B)
+        kind = KIND if default else f"{KIND}(k1={index.k1:g},b={index.b:g})"
+        self._name = f"{kind}:{name}@{fingerprint[:12]}"
+
+    @property
+    def name(self) -> str:
+        """Kind, corpus and fingerprint."""
+        return self._name
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """All passages by position."""
+        return self._passages
+
+    def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
+        """At most `k` passages for each query that have any of its terms, best first; of equal
+        ones the earlier in the corpus."""
+        return [self._hits(query, k) for query in queries]
+
+    def _hits(self, query: str, k: int) -> list[Hit]:
+        numbers = self._index.get_tokens_ids(_english.terms(query))
+        if not numbers or k < 1:
+            return []
+        scores = self._index.get_scores_from_ids(numbers)
+        return [
+            Hit(passage=self._sourced(int(at)), score=float(scores[at])) for at in _best(scores, k)
+        ]
+
+    def _sourced(self, at: int) -> Passage:
+        passage = self._passages[at]
+        return passage if passage.source else passage.model_copy(update={"source": self.name})
+
+
+def build(*, index: Path) -> Retriever:
+    """Open an index made with `hopscope index build`.
+
+    Raises:
+        IndexMismatch: the folder is no BM25 index, is damaged, or has settings unknown here.
+    """
+    manifest = _folder.read_manifest(index)
+    if manifest.kind != KIND:
+        raise IndexMismatch(f"{index} is an index of kind {manifest.kind!r}, {KIND!r} is needed")
+    k1, b = (manifest.settings.get(key) for key in ("k1", "b"))
+    wanted = _settings(k1=k1, b=b)
+    for key in sorted(wanted.keys() | manifest.settings.keys()):
+        here, there = wanted.get(key), manifest.settings.get(key)
+        if here != there or there is None:
+            raise IndexMismatch(
+                f"{index} was built with {key} = {there!r}, this version has {here!r}; "
+                "build the index again"
+            )
+    try:
+        scored = bm25s.BM25.load(index, mmap=True, show_progress=False)
+        passages = _passages.PassageFile(index)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise IndexMismatch(f"{index} is damaged: {error}; build the index again") from error
+    arrays = scored.scores
+    for key in ("data", "indices", "indptr"):
+        arrays[key] = np.asarray(arrays[key])
+    found = {"passages": len(passages), "terms": len(scored.vocab_dict)}
+    found |= {"scored": arrays["num_docs"], "columns": len(arrays["indptr"]) - 1}
+    counts = manifest.counts
+    said = {"passages": counts.get("passages"), "terms": counts.get("terms")}
+    said |= {"scored": said["passages"], "columns": said["terms"]}
+    if found != said:
+        raise IndexMismatch(f"{index} has {found}, its manifest says {said}; build it again")
+    return Bm25(manifest.name, manifest.fingerprint, passages, scored)
+
+
+def create(
+    passages: Iterable[Passage],
+    folder: Path,
+    *,
+    name: str,
+    k1: float = K1,
+    b: float = B,
+    overwrite: bool = False,
+    progress: Progress = _silent,
+) -> Manifest:
+    """Build an index in a folder, all of it or nothing. The texts are not held in memory.
+
+    Raises:
+        UsageError: the folder is taken.
+        CorpusError: the passages are broken, or there are none.
+    """
+    postings = Postings()
+    with _folder.building(folder, overwrite=overwrite) as new:
+        for count in postings.collect(_passages.write(passages, new)):
+            progress("read", count)
+        progress("score", len(postings))
+        scored = postings.scored(k1=k1, b=b)
+        progress("write", len(postings))
+        scored.save(new, show_progress=False)
+        counts = {"passages": len(postings), "empty": postings.empty}
+        counts |= {"tokens": postings.tokens, "terms": len(postings.vocab)}
+        manifest = Manifest(
+            kind=KIND,
+            name=name,
+            fingerprint=postings.fingerprint,
+            counts=counts,
+            settings=_settings(k1=k1, b=b),
+            hopscope=__version__,
+        )
+        return _folder.seal(new, manifest)
+
+
+def from_passages(passages: Iterable[Passage], *, name: str, k1: float = K1, b: float = B) -> Bm25:
+    """An index in memory, for small corpora.
+
+    Raises:
+        CorpusError: there are no passages.
+    """
+    held = tuple(passages)
+    postings = Postings()
+    for passage in held:
+        postings.add(passage)
+    return Bm25(name, postings.fingerprint, held, postings.scored(k1=k1, b=b))
+
+
+def _settings(*, k1: JsonValue, b: JsonValue) -> dict[str, JsonValue]:
+    return {
+        "variant": "lucene",
+        "k1": k1,
+        "b": b,
+        "tokenizer": _english.TOKENIZER,
+        "stemmer": "porter",
+        "stop_words": list[JsonValue](sorted(_english.STOP_WORDS)),
+        "fields": ["title", "text"],
+    }
+
+
+def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+    """Positions of the `k` highest scores above zero, equal ones in order of position."""
+    found = np.flatnonzero(scores)
+    if len(found) > k:
+        least = np.partition(scores[found], len(found) - k)[len(found) - k]
+        found = found[scores[found] >= least]
+    return found[np.argsort(-scores[found], kind="stable")][:k]
