@@ -69,10 +69,11 @@ class Corpus:
         id = self._id(record)
         title, text = self._title_and_text(record)
         try:
-            return Passage(id=id or digest(title, text)[:16], title=title, text=text), bool(id)
-        except ValueError:  # JSON can spell half of a surrogate pair; UTF-8 cannot
+            content = digest(id, title, text)
+        except UnicodeEncodeError:  # JSON can spell half of a surrogate pair; UTF-8 cannot
             problem = "an escape such as \\ud83d stands alone; it is no character"
             raise self._records.fail(record.line, problem) from None
+        return Passage(id=id or content[:16], title=title, text=text), bool(id)
 
     def _id(self, record: Located) -> str:
         for key in ID_KEYS:

@@ -1,0 +1,154 @@
+"""Corpora are read as streams, in every usual form, and broken ones are refused by line."""
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from hopscope.runtime.corpus import Corpus
+from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.json_records import BLOCK
+from hopscope.runtime.types import Passage
+
+TWO = [
+    Passage(id="a", title="Łódź", text="A city in Poland. 🏭"),
+    Passage(id="b", title="", text='It has "quotes", [brackets] and\nlines.'),
+]
+
+
+def write(folder: Path, content: str | bytes, name: str = "corpus.jsonl") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def as_objects(passages: list[Passage]) -> list[dict[str, str]]:
+    return [p.model_dump(include={"id", "title", "text"}) for p in passages]
+
+
+def as_lines(passages: list[Passage]) -> str:
+    return "".join(json.dumps(o, ensure_ascii=False) + "\n" for o in as_objects(passages))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        as_lines(TWO),
+        as_lines(TWO).rstrip("\n"),
+        "\ufeff" + as_lines(TWO).replace("\n", "\r\n\n"),
+        json.dumps(as_objects(TWO)),
+        "\ufeff \n" + json.dumps(as_objects(TWO), indent=4, ensure_ascii=False) + "\n",
+        gzip.compress(as_lines(TWO).encode()),
+        gzip.compress(json.dumps(as_objects(TWO)).encode()),
+    ],
+    ids=["lines", "no last newline", "BOM and CRLF", "list", "indented list", "gz", "list gz"],
+)
+def test_every_form_gives_the_same_passages(tmp_path: Path, content: str | bytes) -> None:
+    corpus = Corpus(write(tmp_path, content))
+    assert list(corpus) == TWO
+    assert list(corpus) == TWO, "reading again starts anew"
+    assert corpus.bytes_read == corpus.size
+
+
+@pytest.mark.parametrize(
+    ("record", "passage"),
+    [
+        ({"_id": "d1", "title": "T", "text": "x", "metadata": {}}, ("d1", "T", "x")),
+        ({"docid": 7, "text": "x", "title": None}, ("7", "", "x")),
+        ({"id": "0", "contents": '"Aaron"\nA prophet.'}, ("0", "Aaron", "A prophet.")),
+        ({"id": "0", "contents": "One line only."}, ("0", "", "One line only.")),
+        ({"id": "0", "title": "T", "contents": "One\ntwo"}, ("0", "T", "One\ntwo")),
+    ],
+)
+def test_records_of_other_tools(
+    tmp_path: Path, record: dict[str, object], passage: tuple[str, str, str]
+) -> None:
+    (read,) = Corpus(write(tmp_path, json.dumps(record)))
+    assert (read.id, read.title, read.text) == passage
+
+
+def test_passages_without_an_id_keep_theirs_when_the_corpus_grows(tmp_path: Path) -> None:
+    one, two = {"title": "A", "text": "x"}, {"title": "B", "text": "x"}
+    (before,) = Corpus(write(tmp_path, json.dumps([one])))
+    corpus = Corpus(write(tmp_path, json.dumps([two, one, two])))
+    passages = list(corpus)
+    assert [p.title for p in passages] == ["B", "A"]
+    assert passages[1] == before
+    assert passages[0].id != passages[1].id
+    assert corpus.repeats == 1
+
+
+GOOD = '{"id": "a", "text": "x"}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "told"),
+    [
+        (GOOD + '{"id": "b", "text": "x"\n', 2, "broken JSON"),
+        (GOOD + "\n[1]\n", 3, "object is needed"),
+        (GOOD + '{"id": "b", "title": "T"}\n', 2, "no 'text' among the keys 'id', 'title'"),
+        (GOOD + '{"id": "b", "text": " "}\n', 2, "'text' is empty"),
+        (GOOD + '{"id": "b", "text": 3}\n', 2, "'text' must be a string"),
+        (GOOD + '{"id": ["b"], "text": "x"}\n', 2, "'id' must be"),
+        (GOOD + '{"id": "b", "text": "\\ud83d"}\n', 2, "stands alone"),
+        (GOOD + GOOD, 2, "id 'a' was already given on line 1"),
+        (GOOD.encode() + b'{"id": "b", "text": "caf\xe9"}\n', 2, "byte 0xe9 is not UTF-8"),
+        ('[{"text": "x"},\n{"text": "y"\n}, {"text" "z"}]', 3, "broken JSON"),
+        ('[{"text": "x"},\n {"text": "y"', 2, "broken JSON"),
+        ('[{"text": "x"},\n]', 2, "broken JSON"),
+        ('[{"text": "x"}\n {"text": "y"}]', 2, "']' is needed, not '{'"),
+        ('[{"text": "x"}', 1, "not the end of the file"),
+        ('[{"text": "x"}]\n{"text": "y"}', 2, "more text after the end"),
+        ('[{"text": "x"},\n"y"]', 2, "object is needed here, not str"),
+        ('[{"text": "x"},\n{"text": ""}]', 2, "'text' is empty"),
+        (b'[{"text": "x"},\n{"text": "caf\xe9"}]', 2, "byte 0xe9 is not UTF-8"),
+    ],
+)
+def test_what_is_wrong_is_told_by_line(
+    tmp_path: Path, content: str | bytes, line: int, told: str
+) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(CorpusError) as caught:
+        list(Corpus(path))
+    assert f"{path}, line {line}: " in str(caught.value)
+    assert told in str(caught.value)
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="does not exist"):
+        Corpus(tmp_path / "none.jsonl")
+    with pytest.raises(CorpusError, match="is a folder"):
+        Corpus(tmp_path)
+    cut = write(tmp_path, gzip.compress(as_lines(TWO).encode())[:-12], "cut.jsonl.gz")
+    with pytest.raises(CorpusError, match="damaged gzip"):
+        list(Corpus(cut))
+
+
+def test_an_object_that_spans_many_blocks_of_a_list_is_read_whole(tmp_path: Path) -> None:
+    """A block may end inside an escape, a number or a character of several bytes."""
+    objects = [{"text": "é\\n" * n, "n": [1.5e3] * 9} for n in (1, BLOCK // 3, BLOCK, 7)]
+    (tmp_path / "c.json").write_text(json.dumps(objects), encoding="utf-8")
+    assert [p.text for p in Corpus(tmp_path / "c.json")] == [o["text"] for o in objects]
+    (tmp_path / "c.json").write_text(json.dumps(objects, ensure_ascii=False), encoding="utf-8")
+    assert [p.text for p in Corpus(tmp_path / "c.json")] == [o["text"] for o in objects]
+
+
+@pytest.mark.parametrize("form", ["list", "lines"])
+def test_memory_does_not_hold_the_text(tmp_path: Path, form: str) -> None:
+    texts = (json.dumps({"text": f"{i} " + "word " * 4000}) for i in range(500))
+    content = "[" + ",".join(texts) + "]" if form == "list" else "\n".join(texts)
+    path = write(tmp_path, content)
+    assert len(content) > 9e6
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in Corpus(path)) == 500
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2e6
+
+
+def test_the_name_is_the_file_name_without_its_endings(tmp_path: Path) -> None:
+    assert Corpus(write(tmp_path, GOOD, "wiki.v2.jsonl.gz")).name == "wiki.v2"
