@@ -12,6 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -69,6 +70,22 @@ class Database:
             with connection.begin():
                 yield connection
 
+    @contextmanager
+    def migrating(self) -> Iterator[Connection]:
+        """As `writing`, for changes of tables. SQLite changes a table by dropping and making it
+        anew, which with foreign keys on would delete the rows that refer to it."""
+        with self._boundary(), self._engine.connect() as connection:
+            connection = connection.execution_options(**{_WRITE: True})
+            driver = connection.connection.driver_connection
+            if isinstance(driver, sqlite3.Connection):
+                driver.execute("PRAGMA foreign_keys = OFF")
+            try:
+                with connection.begin():
+                    yield connection
+            finally:
+                if isinstance(driver, sqlite3.Connection):
+                    driver.execute("PRAGMA foreign_keys = ON")
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -76,7 +93,10 @@ class Database:
     def _boundary(self) -> Iterator[None]:
         try:
             yield
-        except (SQLAlchemyError, OSError) as error:
+        except ValidationError as error:
+            reason = f"a row is not as it was written: {error.errors()[0]['msg']}"
+            raise StoreError(f"the database {self.name} is damaged: {reason}") from error
+        except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             raise StoreError(self._message(error)) from error
 
     def _message(self, error: Exception) -> str:
@@ -123,5 +143,5 @@ def _write_ahead(connection: Connection) -> None:
             return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or monotonic() > deadline:
-                raise StoreError(f"cannot switch to write-ahead logging: {error}") from error
+                raise
             sleep(0.02)

@@ -6,6 +6,7 @@ importing the schema, which moves on.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
@@ -13,8 +14,13 @@ from hopscope.runtime.errors import StoreError
 from hopscope.store.database import Database
 from hopscope.store.schema import metadata
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 HEAD = "m001"
 """The newest revision. A constant, so that opening a current database need not load Alembic."""
+
+FOLDER = Path(__file__).parent / "migrations"
 
 VERSION_TABLE = "hopscope_version"
 """Not Alembic's usual name, which another program may use in the same database."""
@@ -33,14 +39,15 @@ def upgrade(database: Database) -> None:
         found = revision(connection)
     if found == HEAD:
         return
-    with database.writing() as connection:
+    with database.migrating() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(
                 text("SELECT pg_advisory_xact_lock(:key)"), {"key": _POSTGRESQL_LOCK}
             )
         found = revision(connection)  # another process may have been first
         if found != HEAD:
-            _upgrade(database.name, connection, found)
+            _check(database.name, connection, found)
+            run_alembic(connection)
 
 
 def revision(connection: Connection) -> str | None:
@@ -50,15 +57,20 @@ def revision(connection: Connection) -> str | None:
     return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
 
 
-def _upgrade(name: str, connection: Connection, found: str | None) -> None:
+def run_alembic(connection: Connection, target: str = "head") -> None:
+    """Upgrade to `target` in the connection's transaction."""
     from alembic import command
-    from alembic.config import Config
+
+    config = _config()
+    config.attributes.update(connection=connection, version_table=VERSION_TABLE)
+    command.upgrade(config, target)
+
+
+def _check(name: str, connection: Connection, found: str | None) -> None:
+    """Raises StoreError when the database is not one that can be upgraded."""
     from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes.update(connection=connection, version_table=VERSION_TABLE)
-    known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
+    known = [script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()]
     if found is not None and found not in known:
         raise StoreError(
             f"the database {name} was written by a newer Hopscope (its tables are at {found}, "
@@ -70,4 +82,11 @@ def _upgrade(name: str, connection: Connection, found: str | None) -> None:
             f"the database {name} belongs to another program: it has tables named "
             f"{', '.join(sorted(foreign))} that are not Hopscope's; choose another with --db"
         )
-    command.upgrade(config, "head")
+
+
+def _config() -> "Config":
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
+    return config

@@ -147,6 +147,6 @@ def test_credits_of_an_unsaved_run_are_refused_whole(store: Store) -> None:
     run = a_run()
     store.save(run)
     stray = credits_of(run)[0].model_copy(update={"run_id": "nowhere"})
-    with pytest.raises(StoreError, match="nowhere.*save it first"):
+    with pytest.raises(StoreError, match=r"nowhere.*save it first"):
         store.save_credits([*credits_of(run), stray])
     assert store.credits(run.id) == []

@@ -1,0 +1,48 @@
+"""Runs as JSON lines: one object for each run, oldest first,
+
+    {"run": {...}, "credits": [{...}, ...]}
+
+where `run` has the fields of `hopscope.runtime.types.Run`, everything in it, and each credit
+those of `Credit`. Nothing is rounded or cut: `read` gives back equal records.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from pydantic import ValidationError
+
+from hopscope.runtime.errors import StoreError
+from hopscope.runtime.types import Credit, Record, Run
+from hopscope.store.store import Store
+
+
+class Line(Record):
+    """A run and what its steps were worth."""
+
+    run: Run
+    credits: tuple[Credit, ...] = ()
+
+
+def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) -> int:
+    """Write the runs of these ids, or all, one at a time; how many there were."""
+    ids = [s.id for s in reversed(store.runs(None))] if run_ids is None else list(run_ids)
+    for run_id in ids:
+        run = store.load(run_id)
+        line = Line(run=run, credits=tuple(store.credits(run.id)))
+        file.write(line.model_dump_json() + "\n")
+    return len(ids)
+
+
+def read(file: TextIO) -> Iterator[Line]:
+    """The records of an exported file.
+
+    Raises:
+        StoreError: a line is not one that `export` writes; the message has its number.
+    """
+    for number, text in enumerate(file, start=1):
+        try:
+            yield Line.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise StoreError(f"line {number}: {where or 'JSON'}: {first['msg']}") from error

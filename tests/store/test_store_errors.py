@@ -1,0 +1,168 @@
+"""A database that cannot be used says which, why and what to do, and never a password."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from run_examples import a_run, credits_of
+from sqlalchemy import text
+
+from hopscope.runtime.errors import HopscopeError, MissingExtra, StoreError
+from hopscope.store import location
+from hopscope.store.location import default_url, display, resolve
+from hopscope.store.store import Store
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Root may write anywhere, so be nobody for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot use the database .*file/x\.db.*--db"):
+        Store.open(tmp_path / "file" / "x.db")
+
+
+def test_a_folder_given_as_the_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"cannot use the database .*--db"):
+        Store.open(tmp_path)
+
+
+def test_a_folder_that_is_not_writable(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    tmp_path.chmod(0o555)
+    with unprivileged(), pytest.raises(StoreError, match=r"not writable.*--db or HOPSCOPE_DB"):
+        Store.open(tmp_path / "x.db")
+    with unprivileged(), pytest.raises(StoreError, match=r"cannot use .*--db or HOPSCOPE_DB"):
+        Store.open(tmp_path / "new" / "x.db")
+
+
+def test_a_file_that_is_not_writable(tmp_path: Path) -> None:
+    file = tmp_path / "x.db"
+    Store.open(file).close()
+    with (
+        Store.open(f"sqlite:///file:{file}?mode=ro&uri=true") as store,
+        pytest.raises(StoreError, match=r"not writable.*--db or HOPSCOPE_DB"),
+    ):
+        store.save(a_run())
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("These are only notes. " * 100)
+    with pytest.raises(StoreError, match=r"notes\.txt is not a database: choose another"):
+        Store.open(file)
+    assert file.read_text().startswith("These are only notes.")
+
+
+def test_a_damaged_file(tmp_path: Path) -> None:
+    file = tmp_path / "x.db"
+    with Store.open(file) as store:
+        store.save(a_run())
+    data = bytearray(file.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    file.write_bytes(data)
+    with pytest.raises(StoreError, match=r"x\.db"):
+        Store.open(file).load("run-1")
+
+
+def test_a_server_that_does_not_answer_is_named_without_the_password() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError) as caught:
+        Store.open("postgresql://me:secret@127.0.0.1:9/runs?connect_timeout=2")
+    message = str(caught.value)
+    assert "me:***@127.0.0.1:9/runs" in message
+    assert "secret" not in message
+
+
+def test_a_database_that_the_server_does_not_have(postgresql: str) -> None:
+    with pytest.raises(StoreError, match='database "nowhere" does not exist'):
+        Store.open(f"postgresql://postgres@{postgresql}/nowhere")
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@host/x", "post gres://me:secret@host:x/y", "://"]
+)
+def test_other_urls_are_refused_with_the_forms_there_are(url: str) -> None:
+    with pytest.raises(StoreError, match="postgresql://USER@HOST/NAME") as caught:
+        Store.open(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql+nodriver://host/x", "sqlite+nothing:///x"])
+def test_an_unknown_driver_is_an_error_of_ours(url: str) -> None:
+    with pytest.raises(HopscopeError):
+        Store.open(url)
+
+
+def test_plain_postgresql_takes_psycopg_or_names_the_extra(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    for plain in ("postgresql://host/x", "postgres://host/x"):
+        assert resolve(plain).drivername == "postgresql+psycopg"
+    monkeypatch.setattr(location, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"hopscope\[postgres\]"):
+        resolve("postgresql://host/x")
+
+
+def test_a_query_may_hold_a_password_and_is_not_shown() -> None:
+    shown = display(resolve("postgresql://host/x?user=me&password=secret"))
+    assert shown == "postgresql+psycopg://host/x"
+
+
+def test_the_default_is_a_file_in_the_data_folder(monkeypatch, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.delenv("HOPSCOPE_DB", raising=False)
+    assert Path(default_url()).parts[-2:] == ("hopscope", "hopscope.db")
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "new" / "mine.db"))
+    with Store.open() as store:
+        store.save(a_run())
+        assert store.name == default_url() == str(tmp_path / "new" / "mine.db")
+    with Store.open(tmp_path / "new" / "mine.db") as store:
+        assert store.latest() == a_run()
+
+
+CHANGES = {
+    "passages": "UPDATE passages SET title = 'other' WHERE number = 1",
+    "listings": "UPDATE listings SET source = 'other' WHERE number = 1",
+    "texts": "UPDATE texts SET text = 'other' WHERE number = 1",
+    "prompts": "DELETE FROM messages WHERE prompt = 1 AND position = 1",
+    "provenances": "UPDATE provenances SET entailment = 'other'",
+    "runs": "UPDATE runs SET status = 'fine'",
+}
+
+
+@pytest.mark.parametrize("table", CHANGES)
+def test_verify_finds_what_was_changed_behind_its_back(store: Store, table: str) -> None:
+    store.save(a_run())
+    store.save_credits(credits_of(a_run()))
+    assert store.verify() == []
+    with store._database.writing() as connection:
+        connection.execute(text(CHANGES[table]))
+    assert [fault.table for fault in store.verify()] == [table]
+
+
+def test_a_run_that_no_longer_makes_sense_is_an_error_of_ours(store: Store) -> None:
+    store.save(a_run())
+    with store._database.writing() as connection:
+        connection.execute(text(CHANGES["runs"]))
+    with pytest.raises(StoreError, match="is damaged: a row is not as it was written"):
+        store.load("run-1")
+
+
+def test_references_are_enforced(store: Store) -> None:
+    store.save(a_run())
+    with pytest.raises(StoreError, match=r"(?i)foreign key"), store._database.writing() as rows:
+        rows.execute(text("DELETE FROM passages"))
+    with pytest.raises(StoreError, match=r"(?i)check"), store._database.writing() as rows:
+        rows.execute(text("UPDATE placements SET score = 1 WHERE role = 'new'"))
+    assert store.load("run-1") == a_run()
