@@ -157,7 +157,8 @@ class Generation(Record):
     entropies: tuple[float, ...] = ()
     """Entropy in nats of the raw next-token distribution each token was drawn from."""
     end_logprob: float | None = None
-    """ln p of the end token, where one was generated: all the likelihood an empty text has."""
+    """ln p of the end token, where one was generated, or of the token that wrote the stop string,
+    where nothing stands before it: all the likelihood an empty text has."""
     finish_reason: FinishReason = "eos"
     usage: Usage = Usage()
     """Output tokens of this sample; the prompt's tokens stand on the first sample only."""

@@ -97,5 +97,7 @@ class Draft:
         while kept < len(self._pieces) and start < end:
             start += len(self._pieces[kept])
             kept += 1
+        if kept == 0:  # the token that wrote the stop string is all the likelihood there is
+            self._end_logprob = self._logprobs[0]
         for sequence in (self._pieces, self._ids, self._logprobs, self._entropies):
             del sequence[kept:]

@@ -5,6 +5,7 @@ the tokens of its text alone, so a continuation never changes them, and there is
 beginning-of-text token.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,9 @@ class Renderer:
         self._name = name
         self._end_ids = end_ids
         self._chat = bool(tokenizer.chat_template)
+        special = {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
+        longest_first = sorted(special, key=len, reverse=True)
+        self._markers = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """The prompt's tokens, up to where the reader continues.
@@ -36,6 +40,7 @@ class Renderer:
         Raises:
             ReaderError: the chat template rejects the messages.
         """
+        prompt = self._defused(prompt)
         if self._chat:
             return self._tokenize(self._chat_text(prompt.messages) + prompt.prefix)
         ids: list[int] = self._tokenizer(plain_text(prompt)).input_ids
@@ -54,6 +59,19 @@ class Renderer:
             before = prompt.prefix or plain_text(prompt)
             continuation = continuation if before[-1].isspace() else f" {continuation}"
         return self._tokenize(continuation)
+
+    def _defused(self, prompt: Prompt) -> Prompt:
+        """The prompt with a space inside every marker of the chat format that stands in its text.
+
+        Passages are untrusted: one that holds `<|im_end|>` must not end the turn it stands in.
+        """
+
+        def broken(text: str) -> str:
+            return self._markers.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", text)
+
+        messages = (m.model_copy(update={"content": broken(m.content)}) for m in prompt.messages)
+        update = {"messages": tuple(messages), "prefix": broken(prompt.prefix)}
+        return prompt.model_copy(update=update)
 
     def _tokenize(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer(text, add_special_tokens=False).input_ids
