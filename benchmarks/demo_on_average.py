@@ -45,7 +45,7 @@ def value(credits: Sequence[Credit], rule: str, step: int) -> float:
 def measure(limit: int, seed: int, samples: int) -> dict[str, Any]:
     retriever = wiring.corpus(wiring.HOPLAND).retriever
     reader, judge = wiring.reader(wiring.TINY), wiring.entailment("lexical")
-    workflow = wiring.workflow("ircot", {"k": "2"})
+    workflow = wiring.workflow("ircot", {})
     deps = Deps(reader=reader, retriever=retriever, seed=seed)
     rows: dict[str, list[float]] = {
         name: []
@@ -62,7 +62,7 @@ def measure(limit: int, seed: int, samples: int) -> dict[str, Any]:
     }
     asked = chained = 0
     for item in data.questions("test"):
-        if item.hops != 2 or chained == limit:
+        if item.kind != "chain" or item.hops != 2 or chained == limit:
             continue
         asked += 1
         begun = perf_counter()

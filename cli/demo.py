@@ -33,13 +33,13 @@ def demo(
     from hopscope.lab.hopland import data
     from hopscope.runtime.errors import UsageError
 
-    questions = [item for item in data.questions("test") if item.hops == 2]
+    questions = [q for q in data.questions("test") if q.kind == "chain" and q.hops == 2]
     if number > len(questions):
         raise UsageError(f"there are {len(questions)} two-hop questions, not {number}")
     result, credits = execute(
         questions[number - 1].question,
         workflow="ircot",
-        options={"k": "2"},
+        options={},
         corpus=wiring.HOPLAND,
         reader=wiring.TINY,
         entailment="lexical",
