@@ -7,7 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from hopscope.runtime.corpus import Corpus
-    from hopscope.runtime.retrievers._folder import Manifest
+    from hopscope.runtime.index_folder import Manifest
 
 app = typer.Typer(help="Build and look at search indexes.", no_args_is_help=True)
 
@@ -71,12 +71,12 @@ def info(
     json: Json = False,
 ) -> None:
     """Print what an index holds and how it was made."""
+    from hopscope.runtime import index_folder
     from hopscope.runtime.errors import UsageError
-    from hopscope.runtime.retrievers import _folder
 
     if not index.is_dir():
         raise UsageError(f"no index at {index}: make one with `hopscope index build`")
-    manifest = _folder.verify(index) if verify else _folder.read_manifest(index)
+    manifest = index_folder.verify(index) if verify else index_folder.read_manifest(index)
     if verify:
         typer.echo(f"{len(manifest.files)} files are as the manifest says", err=True)
     _show(index, manifest, json)

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from hopscope import __version__
+from hopscope.runtime import index_folder
 from hopscope.runtime.errors import IndexMismatch
+from hopscope.runtime.index_folder import Manifest
 from hopscope.runtime.ports import Retriever
-from hopscope.runtime.retrievers import _english, _folder, _passages
-from hopscope.runtime.retrievers._folder import Manifest
+from hopscope.runtime.retrievers import _english, _passages
 from hopscope.runtime.retrievers._postings import Postings
 from hopscope.runtime.types import Hit, Passage
 
@@ -86,7 +87,7 @@ def build(*, index: Path) -> Retriever:
     Raises:
         IndexMismatch: the folder is no BM25 index, is damaged, or has settings unknown here.
     """
-    manifest = _folder.read_manifest(index)
+    manifest = index_folder.read_manifest(index)
     if manifest.kind != KIND:
         raise IndexMismatch(f"{index} is an index of kind {manifest.kind!r}, {KIND!r} is needed")
     k1, b = (manifest.settings.get(key) for key in ("k1", "b"))
@@ -133,7 +134,7 @@ def create(
         CorpusError: the passages are broken, or there are none.
     """
     postings = Postings()
-    with _folder.building(folder, overwrite=overwrite) as new:
+    with index_folder.building(folder, overwrite=overwrite) as new:
         for count in postings.collect(_passages.write(passages, new)):
             progress("read", count)
         progress("score", len(postings))
@@ -150,7 +151,7 @@ def create(
             settings=_settings(k1=k1, b=b),
             hopscope=__version__,
         )
-        return _folder.seal(new, manifest)
+        return index_folder.seal(new, manifest)
 
 
 def from_passages(passages: Iterable[Passage], *, name: str, k1: float = K1, b: float = B) -> Bm25:

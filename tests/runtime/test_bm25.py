@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hopscope.runtime import index_folder
 from hopscope.runtime.errors import CorpusError, IndexMismatch, UsageError
-from hopscope.runtime.retrievers import _english, _folder, bm25
+from hopscope.runtime.retrievers import _english, bm25
 from hopscope.runtime.types import Passage
 
 CATS = (
@@ -108,10 +109,10 @@ def test_an_index_on_disk_ranks_as_one_in_memory(index: Path) -> None:
 
 
 def test_the_manifest_says_what_is_there(index: Path) -> None:
-    manifest = _folder.verify(index)
+    manifest = index_folder.verify(index)
     assert manifest.counts == {"passages": 3, "empty": 0, "tokens": 13, "terms": 7}
     assert manifest.settings["k1"] == 0.9
-    assert set(manifest.files) == {p.name for p in index.iterdir()} - {_folder.MANIFEST}
+    assert set(manifest.files) == {p.name for p in index.iterdir()} - {index_folder.MANIFEST}
 
 
 def test_the_same_corpus_gives_the_same_bytes(index: Path, tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_a_failed_build_keeps_the_index_that_was_there(index: Path) -> None:
 
     with pytest.raises(CorpusError, match="line 2"):
         bm25.create(broken(), index, name="cats", overwrite=True)
-    assert _folder.verify(index).counts["passages"] == 3
+    assert index_folder.verify(index).counts["passages"] == 3
     assert list(index.parent.iterdir()) == [index]
 
 
@@ -151,7 +152,7 @@ def test_overwriting_is_asked_for_and_spares_what_is_no_index(index: Path, tmp_p
     with pytest.raises(UsageError, match="--overwrite"):
         bm25.create(CATS, index, name="cats")
     bm25.create(CATS[:2], index, name="two", overwrite=True)
-    assert _folder.verify(index).name == "two"
+    assert index_folder.verify(index).name == "two"
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
@@ -196,12 +197,12 @@ def test_a_killed_build_leaves_nothing_that_loads(tmp_path: Path, phase: str) ->
 
 
 def edit(index: Path, **changes: object) -> None:
-    path = index / _folder.MANIFEST
+    path = index / index_folder.MANIFEST
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 def test_a_manifest_of_something_else_is_refused_naming_both_sides(index: Path) -> None:
-    settings = _folder.read_manifest(index).settings
+    settings = index_folder.read_manifest(index).settings
     edit(index, settings=settings | {"tokenizer": "lucene-english-0"})
     with pytest.raises(IndexMismatch, match=r"tokenizer = 'lucene-english-0'.* 'lucene-english-1'"):
         bm25.build(index=index)
@@ -228,7 +229,7 @@ def test_damage_is_noticed(index: Path, name: str) -> None:
         bm25.build(index=index)
     path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
     with pytest.raises(IndexMismatch, match=f"{name} has SHA-256"):
-        _folder.verify(index)
+        index_folder.verify(index)
     path.unlink()
     with pytest.raises(IndexMismatch, match=f"{name} is missing"):
         bm25.build(index=index)

@@ -2,14 +2,15 @@
 
 Invariant: a folder that has a manifest is complete. An index is written into a hidden folder
 beside its place (`.NAME.building-*`), every file reaches the disk, the manifest goes last, and
-only then is the folder renamed. A killed build leaves at most the hidden folder, which never
-loads and may be deleted.
+only then is the folder renamed. A killed build leaves at most the hidden folder, which may be
+deleted. Replacing an index takes two renames: killed between them, the old one is in
+`.NAME.old-*`.
 """
 
 import hashlib
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,14 +107,14 @@ def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
         UsageError: something is at `target` already, and it is no index or may not go.
         RetrieverError: the disk refused.
     """
+    target = target.absolute()
     _check_place(target, overwrite)
+    new = _beside(target, "building")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(prefix=f".{target.name}.building-", dir=target.parent))
+        new.mkdir(parents=True)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}") from None
     try:
-        new.chmod(0o777 & ~_umask())
         yield new
         _sync(new)
         _replace(new, target)
@@ -146,14 +147,22 @@ def _check_place(target: Path, overwrite: bool) -> None:
 
 
 def _replace(new: Path, target: Path) -> None:
-    if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
-        target.rename(old / "index")
+    old = _beside(target, "old")
+    replacing = target.exists()
+    if replacing:
+        target.rename(old)
+    try:
         new.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        new.rename(target)
+    except OSError:
+        if replacing:
+            old.rename(target)
+        raise
     _sync(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(target: Path, what: str) -> Path:
+    return target.parent / f".{target.name}.{what}-{secrets.token_hex(4)}"
 
 
 def _sha256(path: Path) -> str:
@@ -167,9 +176,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
