@@ -131,7 +131,6 @@ placements = Table(
     CheckConstraint("(listing IS NULL) <> (key IS NULL)", name="passage"),
     CheckConstraint("(role = 'ranked') = (score IS NOT NULL)", name="score"),
     CheckConstraint("role IN ('ranked', 'new', 'shown', 'evidence', 'dangling')", name="role"),
-    Index("ix_placements_listing", "listing"),
     sqlite_with_rowid=False,
 )
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hopscope.store.store import Store
 
 settings.register_profile(
-    "store", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40
+    "store", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=25
 )
 settings.load_profile("store")
 

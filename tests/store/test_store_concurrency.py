@@ -3,18 +3,18 @@
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from multiprocessing.synchronize import Barrier
 
-from run_examples import a_run, credits_of
-from test_store_round_trip import counts
+from run_examples import a_run, counts, credits_of
 
 from hopscope.store.store import Store
 
-PROCESSES, RUNS = 6, 25
+PROCESSES, RUNS = 4, 25
 
 
-def save_many(url: str, ids: list[str], barrier: object) -> None:
+def save_many(url: str, ids: list[str], barrier: Barrier) -> None:
     """One process: opens the database while the others do, then saves its runs."""
-    barrier.wait(60)  # type: ignore[attr-defined]
+    barrier.wait(60)
     with Store.open(url) as store:
         for run_id in ids:
             run = a_run(run_id)

@@ -107,7 +107,7 @@ def test_an_unknown_driver_is_an_error_of_ours(url: str) -> None:
         Store.open(url)
 
 
-def test_plain_postgresql_takes_psycopg_or_names_the_extra(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_plain_postgresql_takes_psycopg_or_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for plain in ("postgresql://host/x", "postgres://host/x"):
         assert resolve(plain).drivername == "postgresql+psycopg"
     monkeypatch.setattr(location, "find_spec", lambda _: None)
@@ -120,7 +120,9 @@ def test_a_query_may_hold_a_password_and_is_not_shown() -> None:
     assert shown == "postgresql+psycopg://host/x"
 
 
-def test_the_default_is_a_file_in_the_data_folder(monkeypatch, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_default_is_a_file_in_the_data_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("HOPSCOPE_DB", raising=False)
     assert Path(default_url()).parts[-2:] == ("hopscope", "hopscope.db")
     monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "new" / "mine.db"))

@@ -5,7 +5,8 @@ from io import StringIO
 
 import pytest
 from hypothesis import given
-from run_examples import a_run, any_run, credits_of
+from run_examples import a_run, credits_of
+from run_strategies import any_run
 
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Run

@@ -100,7 +100,9 @@ def test_an_older_database_is_upgraded_and_keeps_its_runs(url: str, found: str) 
             assert migrate.revision(connection) == migrate.HEAD
 
 
-def test_an_upgrade_keeps_what_is_there(url: str, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_an_upgrade_keeps_what_is_there(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A later revision, made up here, makes the table of runs anew; the steps that refer to it
     would go with the old one if foreign keys were on."""
     with Store.open(url) as store:

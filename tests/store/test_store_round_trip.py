@@ -3,26 +3,16 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from run_examples import STARTED, a_run, any_credit, any_run, credits_of
-from sqlalchemy import func, select
+from run_examples import STARTED, a_run, counts, credits_of
+from run_strategies import any_credit, any_run
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Passage, Run, RunError, Step
-from hopscope.store.schema import metadata
+from hopscope.runtime.types import Credit, Passage, Run, RunError, Step
 from hopscope.store.store import Store
 
 shared_store = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-
-
-def counts(store: Store) -> dict[str, int]:
-    """Rows by table."""
-    with store._database.reading() as connection:
-        return {
-            name: connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for name, table in metadata.tables.items()
-        }
 
 
 def test_a_run_comes_back_equal(store: Store) -> None:
@@ -41,7 +31,7 @@ def test_any_run_comes_back_equal(store: Store, run: Run) -> None:
 
 @shared_store
 @given(st.lists(any_credit, max_size=4))
-def test_any_credit_comes_back_equal(store: Store, credits: list) -> None:  # type: ignore[type-arg]
+def test_any_credit_comes_back_equal(store: Store, credits: list[Credit]) -> None:
     run = a_run(f"run-{len(store.runs(None))}")
     store.save(run)
     kept = {

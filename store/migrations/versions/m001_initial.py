@@ -190,7 +190,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run", "step", "role", "rank", name="pk_placements"),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_placements_listing", "placements", ["listing"], unique=False)
     op.create_table(
         "generations",
         sa.Column("run", NUMBER, nullable=False),
