@@ -1,0 +1,1 @@
+"""Utility meters by file name: what evidence is worth to a reader."""

@@ -1,0 +1,1 @@
+"""Entailment models by file name: what `--entailment` and `hopscope list entailments` know."""

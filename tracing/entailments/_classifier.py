@@ -1,0 +1,123 @@
+"""A loaded sequence classifier: pairs of texts in, distributions over three relations out."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+from hopscope.runtime.errors import EntailmentError, UsageError
+from hopscope.runtime.ports import Probabilities, Statement
+from hopscope.runtime.readers._batches import Size, pack
+from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._loading import choose_device, quiet, refusal
+from hopscope.runtime.readers._transformers import first_line
+from hopscope.tracing.entailments.nli import statement_texts
+
+RELATIONS = ("entailment", "neutral", "contradiction")
+
+
+class Classifier:
+    """An MNLI model. Threads may share it; one computes at a time."""
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, order: list[int], max_batch_tokens: int
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._tokenizer = tokenizer
+        self._order = order
+        self._max_batch_tokens = max_batch_tokens
+        self._max_length = _max_length(model.config, tokenizer)
+        self._lock = threading.Lock()
+
+    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
+        """One distribution for each statement, computed in batches of like length.
+
+        A pair that is longer than the model's context loses the end of its longer text.
+
+        Raises:
+            EntailmentError: the model failed.
+        """
+        pairs = [statement_texts(statement) for statement in statements]
+        results: dict[int, Probabilities] = {}
+        with self._lock, torch.inference_mode():
+            try:
+                encoded = [self._encode(pair) for pair in pairs]
+                sizes = [Size(len(item["input_ids"])) for item in encoded]
+                for batch in pack(sizes, self._max_batch_tokens):
+                    rows = self._forward([encoded[i] for i in batch])
+                    results.update(zip(batch, rows, strict=True))
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise EntailmentError(f"{self.name}: {first_line(error)}") from error
+        return [results[i] for i in range(len(pairs))]
+
+    def _encode(self, pair: tuple[str, str]) -> Mapping[str, list[int]]:
+        encoded: Mapping[str, list[int]] = self._tokenizer(
+            *pair, truncation="longest_first", max_length=self._max_length
+        )
+        return encoded
+
+    def _forward(self, items: list[Mapping[str, list[int]]]) -> list[Probabilities]:
+        padded = self._tokenizer.pad([dict(item) for item in items], return_tensors="pt")
+        logits = self._model(**padded.to(self._model.device)).logits
+        rows = logits.double().softmax(dim=-1)[:, self._order].tolist()
+        return [Probabilities(*row) for row in rows]
+
+
+def load(checkpoint: Checkpoint, *, device: str, max_batch_tokens: int) -> Classifier:
+    """Bring a checkpoint into memory, in single precision.
+
+    Raises:
+        UsageError: transformers cannot load it, or it is no MNLI classifier.
+    """
+    where = choose_device(device)
+    auto_model: Any = AutoModelForSequenceClassification
+    options: Any = {"local_files_only": True, "trust_remote_code": False}
+    with quiet():
+        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
+            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
+        order = class_order(config.id2label, checkpoint.name)
+        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
+            model, report = auto_model.from_pretrained(
+                checkpoint.folder,
+                config=config,
+                use_safetensors=True,
+                dtype="float32",
+                output_loading_info=True,
+                **options,
+            )
+            model = model.to(where).eval()
+    # A checkpoint without a classifier would be given a random one.
+    if missing := sorted(report["missing_keys"]):
+        raise UsageError(f"{checkpoint.name}: is no trained classifier, it lacks {missing[0]}")
+    return Classifier(
+        model, tokenizer, name=checkpoint.name, order=order, max_batch_tokens=max_batch_tokens
+    )
+
+
+def class_order(id2label: Mapping[int, str], name: str) -> list[int]:
+    """Which of the model's outputs are entailment, neutral and contradiction.
+
+    Raises:
+        UsageError: the labels are not these three.
+    """
+    by_label = {label.strip().casefold(): int(index) for index, label in id2label.items()}
+    if sorted(by_label) != sorted(RELATIONS) or len(id2label) != len(RELATIONS):
+        raise UsageError(
+            f"{name}: its classes are {', '.join(id2label.values())}; an entailment model has "
+            f"{', '.join(RELATIONS)} (see id2label in its config.json)"
+        )
+    return [by_label[relation] for relation in RELATIONS]
+
+
+def _max_length(config: Any, tokenizer: Any) -> int:
+    """Tokens the model takes; relatives of RoBERTa count positions from their padding index on."""
+    positions: int = getattr(config, "max_position_embeddings", None) or 512
+    if "roberta" in config.model_type or config.model_type in {"camembert", "longformer"}:
+        positions -= (config.pad_token_id or 0) + 1
+    limit: int = tokenizer.model_max_length
+    return min(positions, limit)

@@ -1,0 +1,117 @@
+"""Entailment between short answers by their words: equality and containment. Deterministic.
+
+For names, dates, numbers and yes/no, as in the embedded world; it knows no synonyms, and a
+sentence that mentions the gold in passing entails it. How the probabilities come about, in this
+order (premise against hypothesis):
+
+| case                                                            | ent. | neutral | contr. |
+|-----------------------------------------------------------------|------|---------|--------|
+| nothing is left of either side                                  | 0    | 1       | 0      |
+| both are yes or no ("No, they are not" is no): the same / other | 1/0  | 0       | 0/1    |
+| one is yes or no, the other not                                 | 0    | 1       | 0      |
+| the same words in the same order                                | 1    | 0       | 0      |
+| the premise denies (not, never, neither, nor) and only it does  | 0    | 0       | 1      |
+| the hypothesis stands in the premise as whole words             | .9   | .1      | 0      |
+| the premise stands in the hypothesis: it says less              | 0    | 1       | 0      |
+| the same but for numbers                                        | 0    | 0       | 1      |
+| some words in common                                            | 0    | .5      | .5     |
+| no word in common                                               | 0    | 0       | 1      |
+
+Words: lower case, accents folded, no articles, "U.S." as "us", 1,000 as 1000, "two" as 2; 3.5 is
+one word. A number counts as contained only with its own scale: "5" is not in "5 million", nor in
+"5%".
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from hopscope.runtime.ports import Entailment, Probabilities, Statement
+
+_ENTAILED = Probabilities(1.0, 0.0, 0.0)
+_CONTAINED = Probabilities(0.9, 0.1, 0.0)
+_NEUTRAL = Probabilities(0.0, 1.0, 0.0)
+_UNCLEAR = Probabilities(0.0, 0.5, 0.5)
+_CONTRADICTED = Probabilities(0.0, 0.0, 1.0)
+
+_ARTICLES = frozenset({"a", "an", "the"})
+_DENIALS = frozenset({"not", "never", "neither", "nor", "cannot"})
+_COUNTS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(_COUNTS)}
+_SCALES = frozenset({"hundred", "thousand", "million", "billion", "trillion", "percent", "%"})
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_POLAR = re.compile(
+    r"\W*(?:(yes)\b|(no)(?:\W*$|\s*[,.;:!-]|\s+(?:it|they|he|she|both|these|only|neither)\b))",
+    re.IGNORECASE,
+)
+
+
+class Lexical:
+    """Judges by words alone; the question does not matter to it."""
+
+    name = "lexical"
+
+    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
+        """One distribution for each statement, by the table above."""
+        known = {pair: _relate(*pair) for pair in {(s.premise, s.hypothesis) for s in statements}}
+        return [known[s.premise, s.hypothesis] for s in statements]
+
+
+def build() -> Entailment:
+    """The embedded entailment: no model, no download."""
+    return Lexical()
+
+
+def words(answer: str) -> list[str]:
+    """The words of an answer, in a form that can be compared."""
+    folded = unicodedata.normalize("NFKD", answer.casefold())
+    text = "".join(c for c in folded if not unicodedata.combining(c))
+    text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    text = re.sub(r"n't\b", " not", text)
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    text = re.sub(r"(?<=[^\W\d])[.'](?=[^\W\d]|\W|$)", "", text)
+    found = re.findall(r"\d+(?:\.\d+)?(?!\w)|%|\w+", text)
+    return [_NUMBER_WORDS.get(word, word) for word in found if word not in _ARTICLES]
+
+
+def _relate(premise: str, hypothesis: str) -> Probabilities:
+    said, asked = words(premise), words(hypothesis)
+    if not said or not asked:
+        same = premise.strip().casefold() == hypothesis.strip().casefold() != ""
+        return _ENTAILED if same else _NEUTRAL
+    polarities = _polarity(premise), _polarity(hypothesis)
+    if all(polarities):
+        return _ENTAILED if polarities[0] == polarities[1] else _CONTRADICTED
+    if any(polarities):
+        return _NEUTRAL
+    if said == asked:
+        return _ENTAILED
+    if _DENIALS & set(said) and not _DENIALS & set(asked):
+        return _CONTRADICTED
+    if _within(asked, said):
+        return _CONTAINED
+    if _within(said, asked):
+        return _NEUTRAL
+    if _without_numbers(said) == _without_numbers(asked) or not set(said) & set(asked):
+        return _CONTRADICTED
+    return _UNCLEAR
+
+
+def _polarity(answer: str) -> str | None:
+    found = _POLAR.match(answer)
+    return (found[1] or found[2]).lower() if found else None
+
+
+def _within(part: list[str], whole: list[str]) -> bool:
+    """Whether `part` is a run of `whole`, numbers with their scale and not cut out of another."""
+    for start in range(len(whole) - len(part) + 1):
+        end = start + len(part)
+        follows = whole[end] if end < len(whole) else ""
+        cut_number = bool(_NUMBER.fullmatch(part[-1])) and follows in _SCALES
+        if whole[start:end] == part and not cut_number:
+            return True
+    return False
+
+
+def _without_numbers(answer: list[str]) -> list[str]:
+    return [word for word in answer if not _NUMBER.fullmatch(word)]

@@ -1,0 +1,80 @@
+"""Intervals that hold with ten samples: for a weighted mean, and for sums of such means.
+
+A belief is a mean of N values in [0, 1], weighted. Its interval is Clopper and Pearson's
+(1934), with the mean times the number of samples, a fraction, in the place of the count of
+successes: the beta quantiles are defined for fractions too, and values inside [0, 1] vary less
+than the 0 and 1 the method is exact for. Weights enter by the effective number of samples
+1/Σw² (Kish 1965), which is N for equal weights and less for others. The percentile bootstrap is
+not used for single scores: ten equal samples give it an interval without width.
+
+A difference, or any linear combination of independent means, gets the interval of MOVER
+(Zou & Donner 2008; for two proportions Newcombe's 1998 hybrid score method), which recovers
+each mean's variance from its own interval and so stays asymmetric near 0 and 1.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+from scipy.stats import beta
+
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+class Estimate(NamedTuple):
+    """A value with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def effective_samples(weights: Sequence[float]) -> float:
+    """Kish's (Σw)²/Σw²: between 1 and the number of positive weights."""
+    return sum(weights) ** 2 / sum(weight * weight for weight in weights)
+
+
+def clopper_pearson(mean: float, samples: float, level: float = LEVEL) -> Interval:
+    """Interval of a mean of values in [0, 1]; `samples` may be a fraction.
+
+    Raises:
+        ValueError: the mean is not in [0, 1] or there are no samples.
+    """
+    if not 0.0 <= mean <= 1.0 or samples <= 0:
+        raise ValueError(f"no interval for a mean of {mean} over {samples} samples")
+    tail = (1 - level) / 2
+    hits, misses = mean * samples, (1 - mean) * samples
+    low = float(beta.ppf(tail, hits, misses + 1)) if hits > 0 else 0.0
+    high = float(beta.ppf(1 - tail, hits + 1, misses)) if misses > 0 else 1.0
+    # Quantiles of counts close to 0 or N are accurate to about 1e-9 only.
+    return Interval(min(low, mean), max(high, mean))
+
+
+def weighted_mean(mean: float, weights: Sequence[float], level: float = LEVEL) -> Interval:
+    """Interval of a mean of values in [0, 1] under these weights."""
+    return clopper_pearson(mean, effective_samples(weights), level)
+
+
+def combination(terms: Sequence[tuple[float, Estimate]]) -> Estimate:
+    """Σ cᵢ·θᵢ of independent estimates with its interval (Zou & Donner 2008, eq. 9-10).
+
+    `terms` holds pairs of coefficient and estimate. No terms: exactly 0.
+    """
+    value = below = above = 0.0
+    for coefficient, (estimate, low, high) in terms:
+        ends = sorted((coefficient * low, coefficient * high))
+        scaled = coefficient * estimate
+        value += scaled
+        below += (scaled - ends[0]) ** 2
+        above += (ends[1] - scaled) ** 2
+    return Estimate(value, value - sqrt(below), value + sqrt(above))
+
+
+def difference(after: Estimate, before: Estimate) -> Estimate:
+    """`after` minus `before`, independent of each other, with its interval."""
+    return combination([(1.0, after), (-1.0, before)])

@@ -1,0 +1,68 @@
+"""Asking a reader about many contexts in one call, and what to do when one does not fit."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.prompts import short_answer
+from hopscope.runtime.types import Generation, GenerationRequest, Passage
+
+STOP = ("\n", "Question:", "Context:")
+"""Where an answer ends, as in SePer's code."""
+
+Content = tuple[str, ...]
+
+
+class Unmeasured(NamedTuple):
+    """Why there is no number."""
+
+    reason: str
+
+
+def content(evidence: Sequence[Passage]) -> Content:
+    """What the reader is shown: evidence sets with equal content are one and the same."""
+    return tuple(passage.content_hash for passage in evidence)
+
+
+def requests(
+    question: str,
+    evidences: Sequence[tuple[Passage, ...]],
+    *,
+    n: int,
+    temperature: float,
+    max_tokens: int,
+    seed: int,
+) -> dict[Content, GenerationRequest]:
+    """One request for each distinct evidence set, in order of first appearance.
+
+    No evidence gives the closed-book prompt.
+    """
+    return {
+        content(evidence): GenerationRequest(
+            prompt=short_answer(question, evidence),
+            n=n,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            stop=STOP,
+            seed=seed,
+        )
+        for evidence in evidences
+    }
+
+
+def generate(
+    reader: Reader, asked: Sequence[GenerationRequest]
+) -> list[list[Generation] | Unmeasured]:
+    """All requests in one call. If one does not fit the reader, only that one is unmeasured."""
+    try:
+        return list(reader.generate(asked))
+    except ContextOverflow:
+        return [_generate_one(reader, request) for request in asked]
+
+
+def _generate_one(reader: Reader, request: GenerationRequest) -> list[Generation] | Unmeasured:
+    try:
+        return reader.generate([request])[0]
+    except ContextOverflow as error:
+        return Unmeasured(str(error))

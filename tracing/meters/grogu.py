@@ -1,0 +1,213 @@
+"""GroGU: what evidence does to the reader's confidence in its own answer; needs no gold.
+
+    GroGU(q, D) = confidence(y_g | q, D) - confidence(y_u | q),   confidence = -score
+
+y_g is the greedy answer with the documents, y_u the one without. The default score is
+KeyEntropy, the mean entropy over the tokens of y_g that the documents change.
+
+Caveat: the confidence without documents uses another rule for key tokens (appendix C.1), because
+it has nothing to compare with. It is the same for all evidence, so differences between evidence
+sets do not depend on it; the difference to no evidence mixes the two rules.
+
+Source: GroGU (2026), eq. 1, sections 3.1-3.2, appendix C.1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.prompts import short_answer
+from hopscope.runtime.types import (
+    Generation,
+    Measurement,
+    Passage,
+    Question,
+    Record,
+    Scored,
+    ScoreRequest,
+)
+from hopscope.tracing import key_tokens
+from hopscope.tracing.key_tokens import Score
+from hopscope.tracing.meters import _asking
+from hopscope.tracing.meters._asking import Content, Unmeasured
+
+
+class Confidence(Record):
+    """How sure the reader was of one answer, with all it was computed from."""
+
+    answer: Generation
+    """The greedy answer; its sequences run over the same tokens as those below."""
+    ungrounded_entropies: tuple[float, ...] | None
+    """Of the same tokens without the documents; None for the closed-book answer."""
+    ungrounded_logprobs: tuple[float, ...] | None
+    keys: tuple[int, ...]
+    """Positions of the tokens that counted; all of them for the plain scores."""
+    value: float
+    """The confidence: the negative score."""
+    approx: bool
+    """Whether the entropies come from a truncated distribution."""
+
+    @property
+    def key_tokens(self) -> tuple[str, ...]:
+        """The text of the tokens that counted, as it stands in the answer."""
+        return tuple(self.answer.tokens[i] for i in self.keys)
+
+
+@dataclass(frozen=True)
+class GroGU:
+    """A utility meter. All answers come from one call to the reader, and what it thinks of them
+    without the documents from another."""
+
+    reader: Reader
+    """Whose confidence it is."""
+    _: KW_ONLY
+    score: Score = "key_entropy"
+    alpha: float = 0.05
+    """A token is a key when its entropy changes by more than this, in nats."""
+    top: float = 0.1
+    """K: the share of tokens taken when there is no key."""
+    perplexity: Literal["exp_mean", "mean_inverse"] = "exp_mean"
+    """How `ppl` and `key_ppl` average: exp of the mean negative log-probability, or mean 1/p."""
+    max_tokens: int = 64
+    """Of an answer, which also ends at a newline, "Question:" or "Context:"."""
+    seed: int = 0
+    """Passed on to the reader; decoding is greedy."""
+
+    name = "grogu"
+
+    @property
+    def comparable_baseline(self) -> bool:
+        """Whether the confidence without evidence follows the same rule as with it."""
+        return self.score in ("entropy", "ppl")
+
+    @property
+    def estimator(self) -> str:
+        """The formula and its options, enough to compute a value again."""
+        options: dict[str, object] = {"score": self.score}
+        if not self.comparable_baseline:
+            options |= {"alpha": self.alpha, "top": self.top, "ungrounded_keys": "C.1"}
+        if self.score in ("ppl", "key_ppl"):
+            options["perplexity"] = self.perplexity
+        options |= {"max_tokens": self.max_tokens, "prompt": "short_answer", "decoding": "greedy"}
+        return f"grogu({', '.join(f'{k}={v}' for k, v in options.items())})"
+
+    def measure(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> list[Measurement]:
+        """GroGU of each evidence set, in nats (perplexities: a plain number).
+
+        No evidence has exactly 0. Values from truncated distributions carry `approx` in their
+        estimator and are never subtracted from exact ones.
+
+        Raises:
+            ReaderError: the model failed.
+        """
+        baseline, *found = self.confidences(question, [(), *evidences])
+        return [self._measurement(confidence, baseline) for confidence in found]
+
+    def confidences(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> list[Confidence | Unmeasured]:
+        """The confidence on each evidence set with the answer and its key tokens.
+
+        Raises:
+            ReaderError: the model failed.
+        """
+        asked = _asking.requests(
+            question.text, evidences, n=1, temperature=0.0, max_tokens=self.max_tokens,
+            seed=self.seed,
+        )  # fmt: skip
+        replies = _asking.generate(self.reader, list(asked.values()))
+        answers = {
+            key: reply if isinstance(reply, Unmeasured) else self._checked(reply[0])
+            for key, reply in zip(asked, replies, strict=True)
+        }
+        compared = self._without_documents(question, answers)
+        found: dict[Content, Confidence | Unmeasured] = {
+            key: answer
+            if isinstance(answer, Unmeasured)
+            else self._confidence(answer, compared.get(key))
+            for key, answer in answers.items()
+        }
+        return [found[_asking.content(evidence)] for evidence in evidences]
+
+    def _checked(self, answer: Generation) -> Generation | Unmeasured:
+        if not answer.text.strip() or not answer.tokens:
+            return Unmeasured("the reader's answer is empty")
+        wanted = answer.logprobs if "ppl" in self.score else answer.entropies
+        if len(wanted) != len(answer.tokens):
+            what = "log-probabilities" if "ppl" in self.score else "entropies"
+            return Unmeasured(f"the reader gives no {what}")
+        return answer
+
+    def _without_documents(
+        self, question: Question, answers: dict[Content, Generation | Unmeasured]
+    ) -> dict[Content, Scored]:
+        """The grounded answers, token for token, under the closed-book prompt."""
+        prompt = short_answer(question.text)
+        asked = {
+            key: ScoreRequest(prompt=prompt, continuation=answer.text, token_ids=answer.token_ids)
+            for key, answer in answers.items()
+            if key and not isinstance(answer, Unmeasured)
+        }
+        if not asked or self.comparable_baseline:
+            return {}
+        distinct = list(dict.fromkeys(asked.values()))
+        scored = dict(zip(distinct, self.reader.score(distinct), strict=True))
+        return {key: scored[request] for key, request in asked.items()}
+
+    def _confidence(self, answer: Generation, without: Scored | None) -> Confidence | Unmeasured:
+        by_entropy = "entropy" in self.score
+        if without and by_entropy and without.approx != answer.approx:
+            return Unmeasured("exact and truncated entropies cannot be compared")
+        values = self._values(answer)
+        if without and len(self._values(without)) != len(values):
+            return Unmeasured("the reader scores other tokens than it generated")
+        if self.comparable_baseline:
+            keys = tuple(range(len(values)))
+        elif without is None:
+            keys = key_tokens.ungrounded_keys(values, self.alpha, self.top)
+        else:
+            keys = key_tokens.grounded_keys(values, self._values(without), self.alpha, self.top)
+        return Confidence(
+            answer=answer,
+            ungrounded_entropies=without.entropies if without else None,
+            ungrounded_logprobs=without.logprobs if without else None,
+            keys=keys,
+            value=-self._average([values[i] for i in keys]),
+            approx=by_entropy and answer.approx,
+        )
+
+    def _values(self, tokens: Generation | Scored) -> tuple[float, ...]:
+        """What is averaged, per token: entropy or negative log-probability."""
+        if "entropy" in self.score:
+            return tokens.entropies
+        return tuple(-value for value in tokens.logprobs)
+
+    def _average(self, values: list[float]) -> float:
+        if "entropy" in self.score:
+            return key_tokens.entropy(values)
+        logprobs = [-value for value in values]
+        if self.perplexity == "exp_mean":
+            return key_tokens.perplexity(logprobs)
+        return key_tokens.mean_inverse_probability(logprobs)
+
+    def _measurement(
+        self, confidence: Confidence | Unmeasured, baseline: Confidence | Unmeasured
+    ) -> Measurement:
+        estimator = self.estimator
+        value, reason = None, None
+        if isinstance(baseline, Unmeasured):
+            reason = f"without evidence: {baseline.reason}"
+        elif isinstance(confidence, Unmeasured):
+            reason = confidence.reason
+        elif confidence.approx != baseline.approx:
+            reason = "exact and truncated entropies cannot be compared"
+        else:
+            value = confidence.value - baseline.value
+            estimator += " approx" if confidence.approx else ""
+        return Measurement(value=value, reason=reason, seed=self.seed, estimator=estimator)
+
+
+build = GroGU
