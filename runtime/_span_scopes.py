@@ -127,12 +127,13 @@ class Batch(AbstractContextManager[Sequence[Span]]):
             span.end(end)
 
 
-class Discreet(NonRecordingSpan):
-    """A recording span that writes an exception down without its message."""
+class Guarded(NonRecordingSpan):
+    """A recording span for others to hold: what they record on it is as discreet as our own."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, *, capture: bool) -> None:
         super().__init__(span.get_span_context())
         self._span = span
+        self._capture = capture
 
     def is_recording(self) -> bool:
         return self._span.is_recording()
@@ -153,4 +154,4 @@ class Discreet(NonRecordingSpan):
         timestamp: int | None = None,
         escaped: bool = False,
     ) -> None:
-        fail(self._span, exception, capture=False)
+        fail(self._span, exception, capture=self._capture)

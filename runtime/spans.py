@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from hopscope.runtime import _span_content as content
 from hopscope.runtime import _span_keys as keys
-from hopscope.runtime._span_scopes import Batch, Current, Discreet, inherited_capture
+from hopscope.runtime._span_scopes import Batch, Current, Guarded, inherited_capture
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -53,6 +53,7 @@ def workflow(
     capture: bool,
 ) -> Iterator[Span]:
     """The span of a whole run."""
+    name = content.text(name)
     with Current(f"{keys.INVOKE_WORKFLOW} {name}", capture=capture) as span:
         if span.is_recording():
             attributes: content.Attributes = {
@@ -68,7 +69,7 @@ def workflow(
                 attributes[keys.INPUT_VALUE] = content.text(question.text)
                 attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
             span.set_attributes(attributes)
-        yield span if capture else Discreet(span)
+        yield Guarded(span, capture=capture)
 
 
 def describe_run(span: Span, run: Run, *, capture: bool) -> None:

@@ -121,8 +121,7 @@ def send_spans(provider: TracerProvider, warn: Callable[[str], None]) -> Iterato
     finally:
         finished = _close(processor, exporter)
         if not (finished and exporter.complete):
-            reason = f" ({complaints.message})" if complaints.message else ""
-            warn(f"not all spans could be sent to {_address()}: is a collector there?{reason}")
+            warn(_failure(complaints.message))
         if finished:  # else the sending thread is still about to complain
             for logger, propagate in zip(loggers, before, strict=True):
                 logger.removeHandler(complaints)
@@ -140,9 +139,11 @@ def _close(processor: BatchSpanProcessor, exporter: SpanExporter) -> bool:
     return not closing.is_alive()
 
 
-def _address() -> str:
-    """The endpoint without what may be a password."""
+def _failure(complaint: str) -> str:
+    """One line, without what may be a password in the endpoint."""
     stated = _variable("ENDPOINT")
-    _, at, rest = stated.rpartition("@")
-    scheme = f"{urlsplit(stated).scheme}://" if at else ""
-    return f"{scheme}{rest}" if stated else "the default endpoint"
+    login = urlsplit(stated).netloc.rpartition("@")[0] + "@"
+    because = f" ({complaint})" if complaint else ""
+    where = stated or "the default endpoint"
+    message = f"not all spans could be sent to {where}: is a collector there?{because}"
+    return message.replace(login, "") if len(login) > 1 else message

@@ -25,6 +25,7 @@ EXPLANATION = "evaluation.explanation"
 ANNOTATOR_KIND = "evaluation.annotator_kind"
 IDENTIFIER = "evaluation.identifier"
 METADATA = "evaluation.metadata"
+CODE = "CODE"
 EVENT = "gen_ai.evaluation.result"
 EVENT_NAME = "gen_ai.evaluation.name"
 EVENT_SCORE = "gen_ai.evaluation.score.value"
@@ -47,8 +48,7 @@ def emit(run: Run, credits: Iterable[Credit]) -> int:
         target = _context(run.trace_id, targets.get(index, ""))
         if target is not None:
             name = "evaluation run" if index is None else f"evaluation step {index}"
-            _carry(name, run, target, shares)
-            emitted += 1
+            emitted += _carry(name, run, target, shares)
     return emitted
 
 
@@ -65,9 +65,11 @@ def _context(trace_id: str, span_id: str) -> SpanContext | None:
     return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
 
 
-def _carry(name: str, run: Run, target: SpanContext, credits: Sequence[Credit]) -> None:
+def _carry(name: str, run: Run, target: SpanContext, credits: Sequence[Credit]) -> bool:
+    """Whether the span is recorded at all."""
     span = tracer().start_span(name, context=Context(), links=[Link(target)])
-    if span.is_recording():
+    recorded = span.is_recording()
+    if recorded:
         span.set_attributes({keys.SPAN_KIND: keys.EVALUATOR, keys.RUN_ID: run.id})
         step = credits[0].step
         if step is not None:
@@ -75,6 +77,7 @@ def _carry(name: str, run: Run, target: SpanContext, credits: Sequence[Credit]) 
         for position, credit in enumerate(credits):
             _evaluate(span, position, credit)
     span.end()
+    return recorded
 
 
 def _evaluate(span: Span, position: int, credit: Credit) -> None:
@@ -82,7 +85,7 @@ def _evaluate(span: Span, position: int, credit: Credit) -> None:
     prefix = f"{EVALUATIONS}.{position}."
     attributes: Attributes = {
         prefix + NAME: title(credit),
-        prefix + ANNOTATOR_KIND: "CODE",
+        prefix + ANNOTATOR_KIND: CODE,
         # Appraised again with the same settings, an evaluation replaces the former.
         prefix + IDENTIFIER: f"{title(credit)}:{credit.provenance.settings_hash}",
         prefix + METADATA: as_json(
