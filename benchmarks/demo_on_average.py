@@ -43,7 +43,7 @@ def value(credits: Sequence[Credit], rule: str, step: int) -> float:
 
 
 def measure(limit: int, seed: int, samples: int) -> dict[str, Any]:
-    retriever = wiring.corpus(wiring.HOPLAND).retriever
+    retriever = wiring.corpus(wiring.HOPLAND)
     reader, judge = wiring.reader(wiring.TINY), wiring.entailment("lexical")
     workflow = wiring.workflow("ircot", {})
     deps = Deps(reader=reader, retriever=retriever, seed=seed)

@@ -13,7 +13,6 @@ from hopscope.cli.run import (
     TraceContent,
     TraceFile,
     execute,
-    exit_code,
 )
 
 
@@ -36,7 +35,7 @@ def demo(
     questions = [q for q in data.questions("test") if q.kind == "chain" and q.hops == 2]
     if number > len(questions):
         raise UsageError(f"there are {len(questions)} two-hop questions, not {number}")
-    result, credits = execute(
+    code = execute(
         questions[number - 1].question,
         workflow="ircot",
         options={},
@@ -48,8 +47,8 @@ def demo(
         db=db,
         trace_file=trace_file,
         trace_content=trace_content,
+        json=json,
     )
-    render.show_report(result, credits, json=json)
     if not json:
         render.note("the run is stored: `hopscope show` prints it again, `hopscope ls` lists runs")
-    raise typer.Exit(exit_code(result))
+    raise typer.Exit(code)

@@ -28,7 +28,7 @@ EXTRAS = {
 def doctor(db: Database = None, json: Json = False) -> None:
     """Tell what is installed, what is missing and how to get it."""
     from hopscope import __version__
-    from hopscope.store.store import default_url
+    from hopscope.store.location import display, resolve
 
     rows = [("hopscope", "ok", __version__), ("python", "ok", platform.python_version())]
     rows += [_distribution(name, (name,), f"pip install {name}") for name in CORE]
@@ -38,8 +38,7 @@ def doctor(db: Database = None, json: Json = False) -> None:
     ]
     java = shutil.which("java")
     rows.append(("java", "ok", java) if java else ("java", "missing", "only Lucene needs it"))
-    rows.append(_accelerator())
-    rows.append(("database", "ok", db or default_url()))
+    rows.append(("database", "ok", display(resolve(db))))
     endpoint = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
     )
@@ -54,9 +53,3 @@ def _distribution(label: str, names: tuple[str, ...], remedy: str) -> tuple[str,
         except metadata.PackageNotFoundError:
             continue
     return label, "missing", remedy
-
-
-def _accelerator() -> tuple[str, str, str]:
-    from hopscope.runtime.readers import hf
-
-    return "accelerator", "ok", hf.device_name()

@@ -51,7 +51,7 @@ def print_json(value: Any) -> None:
 
 def number(value: float | None, *, signed: bool = False, digits: int = 2) -> str:
     if value is None:
-        return "–"
+        return "-"
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
     # -0.00 and +0.00 both mean no change.
     return f"{0:.{digits}f}" if float(text) == 0 else text
@@ -67,7 +67,7 @@ def bar(value: float | None) -> Text:
 
 def interval(value: float | None, low: float | None, high: float | None) -> str:
     if value is None:
-        return "–"
+        return "-"
     if low is None or high is None:
         return number(value, signed=True)
     return f"{number(value, signed=True)} [{number(low, signed=True)}, {number(high, signed=True)}]"
@@ -86,7 +86,7 @@ def show_report(run: "Run", credits: "Iterable[Credit]", *, json: bool) -> None:
     console.print(_steps_table(found))
     _total(console, found)
     for reason in _reasons(found):
-        console.print(Text(f"– not measured: {reason}", style="dim"))
+        console.print(Text(f"- not measured: {reason}", style="dim"))
 
 
 def _heading(console: Console, found: "RunReport") -> None:
@@ -175,12 +175,8 @@ def _total(console: Console, found: "RunReport") -> None:
     if total.grogu:
         line.append(f", GroGU {number(total.grogu.value, signed=True)}", style="not bold")
     console.print(line)
-    console.print(
-        Text(
-            f"run {found.id[:12]}  {found.workflow}  stopped by {found.stop_reason or found.status}",
-            style="dim",
-        )
-    )
+    stopped = found.stop_reason or found.status
+    console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {stopped}", style="dim"))
 
 
 def _believed(seper: "TotalSePer") -> str:
@@ -189,8 +185,11 @@ def _believed(seper: "TotalSePer") -> str:
 
 
 def _reasons(found: "RunReport") -> list[str]:
-    parts = [found.total.seper, found.total.grogu]
-    parts += [credit for s in found.steps for credit in (s.credit.seper, s.credit.grogu)]
+    parts = [
+        found.total.seper,
+        found.total.grogu,
+        *(part for step in found.steps for part in (step.credit.seper, step.credit.grogu)),
+    ]
     return list(dict.fromkeys(part.reason for part in parts if part and part.reason))
 
 

@@ -8,7 +8,7 @@ import typer
 from hopscope.cli import render, wiring
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Credit, Question, Run
+    from hopscope.runtime.types import Credit, Question
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="What to answer.")]
 WorkflowName = Annotated[
@@ -127,17 +127,14 @@ def run_command(
     """Answer one question and tell what each retrieval was worth."""
     from hopscope.runtime.types import Question
 
+    if not question.strip():
+        raise typer.BadParameter("the question is empty", param_hint="QUESTION")
     options = wiring.parse_pairs(option or [])
     if k is not None:
         if not wiring.takes(workflow, "k"):
             raise typer.BadParameter(f"workflow {workflow} retrieves nothing", param_hint="-k")
         options["k"] = str(k)
-    if corpus != wiring.HOPLAND and reader == wiring.TINY:
-        render.note(
-            "the embedded reader knows only the made-up world of Hopland and is no model for "
-            "real text: expect nonsense, or give --reader hf:FOLDER"
-        )
-    result, credits = execute(
+    code = execute(
         Question(text=question, answers=tuple(gold or ())),
         workflow=workflow,
         options=options,
@@ -149,13 +146,16 @@ def run_command(
         db=db,
         trace_file=trace_file,
         trace_content=trace_content,
+        json=json,
     )
-    render.show_report(result, credits, json=json)
-    raise typer.Exit(exit_code(result))
+    raise typer.Exit(code)
 
 
-def exit_code(run: "Run") -> int:
-    return {"ok": 0, "failed": 1, "interrupted": 130}[run.status]
+NO_MODEL_FOR_REAL_TEXT = (
+    "the embedded reader knows only the made-up world of Hopland and is no model for real text: "
+    "expect nonsense, or give --reader hf:FOLDER"
+)
+EXIT_CODES = {"ok": 0, "failed": 1, "interrupted": 130}
 
 
 def execute(
@@ -171,13 +171,15 @@ def execute(
     db: str | None,
     trace_file: Path | None,
     trace_content: bool,
-) -> tuple["Run", list["Credit"]]:
-    """Run, store, appraise, store the credits, emit the spans.
+    json: bool,
+) -> int:
+    """Run, store, appraise, store the credits, emit the spans, print; the exit code.
 
-    The run is in the database before it is appraised, so that stopping the appraisal loses
-    nothing of it.
+    The run is in the database before it is appraised, so that nothing of it is lost when the
+    appraisal stops.
     """
     from hopscope.cli.appraise import appraise
+    from hopscope.runtime.errors import HopscopeError
     from hopscope.runtime.run import run
     from hopscope.runtime.state import Deps
     from hopscope.store.store import Store
@@ -186,14 +188,16 @@ def execute(
 
     built = wiring.workflow(workflow, options)
     judge = wiring.entailment(entailment)
-    with Store.open(db) as store, telemetry(trace_file):
+    with Store.open(db) as store, telemetry(trace_file, warn=render.note):
         render.progress("loading the corpus")
-        searched = wiring.corpus(corpus)
+        retriever = wiring.corpus(corpus)
         render.progress("loading the reader")
         model = wiring.reader(reader)
+        if corpus != wiring.HOPLAND and reader == wiring.TINY:
+            render.note(NO_MODEL_FOR_REAL_TEXT)
         deps = Deps(
             reader=model,
-            retriever=searched.retriever,
+            retriever=retriever,
             seed=seed,
             capture_content=trace_content and captures_content(),
         )
@@ -201,10 +205,17 @@ def execute(
         result = run(built, question, deps)
         store.save(result)
         credits: list[Credit] = []
-        if result.status != "interrupted":
-            render.progress("measuring what each step was worth")
-            credits = appraise(result, model, judge, samples=samples, seed=seed)
-            store.save_credits(credits)
-            emit(result, credits)
+        code = EXIT_CODES[result.status]
+        try:
+            if result.steps and result.status != "interrupted":
+                render.progress("measuring what each step was worth")
+                credits = appraise(result, model, judge, samples=samples, seed=seed)
+                store.save_credits(credits)
+                emit(result, credits)
+        except (HopscopeError, KeyboardInterrupt) as error:
+            code = 130 if isinstance(error, KeyboardInterrupt) else 1
+            reason = str(error) or "stopped"
+            render.note(f"run {result.id[:12]} is stored, but not appraised: {reason}")
         render.progress("")
-    return result, credits
+    render.show_report(result, credits, json=json)
+    return code

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +69,7 @@ def entailment(spec: str) -> "Entailment":
 
     kind, _, model = spec.partition(":")
     module = components.load(entailments, kind)
-    built: Entailment = module.build(
-        **_named(module.build, "model", model, f"--entailment {spec}")
-    )
+    built: Entailment = module.build(**_named(module.build, "model", model, f"--entailment {spec}"))
     return built
 
 
@@ -87,15 +84,7 @@ def _named(build: Any, option: str, value: str, flag: str) -> dict[str, str]:
     return {option: value} if wanted else {}
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """What is searched."""
-
-    name: str
-    retriever: "Retriever"
-
-
-def corpus(spec: str) -> Corpus:
+def corpus(spec: str) -> "Retriever":
     """`hopland`, the embedded world, or the folder of an index.
 
     Raises:
@@ -106,11 +95,11 @@ def corpus(spec: str) -> Corpus:
     if spec == HOPLAND:
         from hopscope.lab.hopland import data
 
-        return Corpus(HOPLAND, bm25.from_passages(data.corpus(), name=HOPLAND))
+        return bm25.from_passages(data.corpus(), name=HOPLAND)
     folder = Path(spec)
     if not folder.is_dir():
         raise UsageError(
             f"no corpus at {spec}: give {HOPLAND}, or the folder of an index made with "
             f"`hopscope index build CORPUS.jsonl --out {spec}`"
         )
-    return Corpus(folder.name, bm25.build(index=folder))
+    return bm25.build(index=folder)
