@@ -42,6 +42,11 @@ class StandIn(trace.TracerProvider):
         )
 
 
+def hosted() -> bool:
+    """Whether whoever runs us has set the SDK up already, and delivers the spans."""
+    return isinstance(trace.get_tracer_provider(), TracerProvider)
+
+
 @contextmanager
 def installed() -> Iterator[TracerProvider]:
     """A provider that is the global one for as long as the block lasts.

@@ -57,6 +57,7 @@ def telemetry(
 
     `trace_file` gets the spans as OTLP JSON, appended line by line (see `_trace_file`).
     A collector that cannot be reached costs one call of `warn` and a few seconds, never the run.
+    In a process that has an SDK set up already, sending is left to that.
 
     Raises:
         UsageError: the file cannot be written, or a variable has a value that cannot be used.
@@ -71,8 +72,9 @@ def telemetry(
         yield
         return
 
-    from hopscope.tracing._provider import installed
+    from hopscope.tracing._provider import hosted, installed
 
+    sends = sends and not hosted()
     with ExitStack() as stack:
         provider = stack.enter_context(installed())
         if trace_file is not None:
