@@ -6,6 +6,7 @@ logarithms of the reader's raw distribution (before temperature and truncation).
 """
 
 import hashlib
+import json
 import unicodedata
 from datetime import datetime
 from typing import Literal, Self
@@ -298,7 +299,8 @@ class Provenance(Record):
 
     @property
     def settings_hash(self) -> str:
-        return digest(self.model_dump_json())[:16]
+        ordered = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        return digest(ordered)[:16]
 
 
 class Credit(Record):

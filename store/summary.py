@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 
 from hopscope.runtime.types import Record, RunStatus, StopReason, Usage
-from hopscope.store.schema import credits, runs, steps
+from hopscope.store.schema import WHOLE_RUN, credits, runs, steps
 
 
 class RunSummary(Record):
@@ -28,6 +28,8 @@ class RunSummary(Record):
     usage: Usage
     credits: int
     """Credits computed so far, those without a value included."""
+    seper_delta: float | None
+    """Total ΔSePer; of several appraisals, the one stored last. None when it was not measured."""
 
 
 def read_summaries(
@@ -41,7 +43,7 @@ def read_summaries(
     own = [
         runs.c[name]
         for name in RunSummary.model_fields
-        if name not in ("steps", "retrievals", "usage", "credits")
+        if name not in ("steps", "retrievals", "usage", "credits", "seper_delta")
     ]
     page = select(runs.c.number, *own).order_by(runs.c.started.desc(), runs.c.number.desc())
     if workflow is not None:
@@ -52,6 +54,18 @@ def read_summaries(
     counted = (
         select(func.count()).where(credits.c.run == listed.c.number).correlate(listed)
     ).scalar_subquery()
+    believed = (
+        select(credits.c.value)
+        .where(
+            credits.c.run == listed.c.number,
+            credits.c.step == WHOLE_RUN,
+            credits.c.rule == "total",
+            credits.c.meter == "seper",
+        )
+        .order_by(credits.c.provenance.desc())
+        .limit(1)
+        .correlate(listed)
+    ).scalar_subquery()
     query = (
         select(
             listed,
@@ -59,6 +73,7 @@ def read_summaries(
             func.count(steps.c.query).label("retrievals"),
             *(func.coalesce(func.sum(steps.c[name]), 0).label(name) for name in Usage.model_fields),
             counted.label("credits"),
+            believed.label("seper_delta"),
         )
         .outerjoin(steps, steps.c.run == listed.c.number)
         .group_by(*listed.c)

@@ -5,7 +5,7 @@ from run_examples import a_run, credits_of
 from sqlalchemy import event
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Usage
+from hopscope.runtime.types import Credit, Measurement, Provenance, Usage
 from hopscope.store.store import Store
 
 
@@ -20,6 +20,29 @@ def test_a_list_shows_the_newest_first_with_what_they_cost(store: Store) -> None
     assert newest.usage == Usage(input_tokens=1200, output_tokens=36, calls=3)
     assert newest.started == a_run(minute=2).started
     assert found[1].credits == 0
+
+
+def test_a_list_shows_the_total_credit_where_it_was_measured(store: Store) -> None:
+    run = a_run("new")
+    store.save(run)
+    [known, unknown] = [
+        Credit(
+            run_id=run.id,
+            step=None,
+            rule="total",
+            meter=meter,
+            measurement=measurement,
+            provenance=Provenance(reader="r"),
+        )
+        for meter, measurement in (
+            ("seper", Measurement(value=0.75)),
+            ("seper_hard", Measurement(value=0.5)),
+        )
+    ]
+    store.save_credits([unknown])
+    assert store.runs()[0].seper_delta is None
+    store.save_credits([known])
+    assert store.runs()[0].seper_delta == 0.75
 
 
 def test_a_list_can_be_narrowed(store: Store) -> None:
