@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hopscope.lab.hopland.names import Forge, Kind
 from hopscope.lab.hopland.questions import COMPARISONS, SAME, Asked, chain, comparison, path, yesno
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation
-from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fact, World
+from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fact, Phrasing, World
 from hopscope.runtime.types import Passage
 
 
@@ -31,6 +31,7 @@ class Mix:
     missing: float
     """The share of questions whose evidence is not in the context."""
     questions: int = 8
+    phrasing: Phrasing = "seen"
 
 
 @dataclass(frozen=True)

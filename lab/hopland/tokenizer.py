@@ -5,6 +5,7 @@ special tokens begins with a space. So a name has the same tokens at the start o
 as inside a passage, and "S1." followed by " S2." has the tokens of "S1. S2.".
 """
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,18 @@ def wrap(backend: Tokenizer) -> PreTrainedTokenizerFast:
     )
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer
+
+
+def save(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Write the tokenizer so that older and newer transformers load the same one."""
+    tokenizer.save_pretrained(str(folder), save_jinja_files=False)
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text("utf-8"))
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    # The other markers are special in tokenizer.json; older versions reject this list.
+    for name in ("backend", "is_local", "local_files_only", "extra_special_tokens"):
+        settings.pop(name, None)
+    path.write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
 
 
 def load(folder: Path) -> PreTrainedTokenizerFast:

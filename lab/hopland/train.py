@@ -13,6 +13,8 @@ import math
 import multiprocessing
 import os
 import random
+import signal
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,7 +34,7 @@ from hopscope.lab.hopland.names import Forge
 
 PEAK_RATE, FINAL_RATE = 3e-3, 3e-4
 WARM_UP_STEPS = 100
-BATCH_TOKENS = 9000
+BATCH_TOKENS = 4500
 COPY_UNTIL = 0.6
 POOL = 320
 """Examples drawn before they are sorted by length and cut into batches."""
@@ -50,10 +52,11 @@ FULL = (
 )
 STAGES: tuple[tuple[float, Mix, float], ...] = (
     # from this share of the time on: what to draw, and the loss weight of passage tokens
-    (0.0, Mix((1, 1, 2), EASY, reasoning=0.3, missing=0.0), 0.02),
-    (0.07, Mix((1, 2, 3, 4), MIDDLE, reasoning=0.5, missing=0.1), 0.02),
-    (0.2, Mix((1, 2, 3, 3, 4, 4, 5, 5, 6), FULL, reasoning=0.45, missing=0.22), 0.0),
-    (0.5, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, reasoning=0.4, missing=0.25), 0.0),
+    (0.0, Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain"), 0.02),
+    (0.22, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.05, phrasing="plain"), 0.02),
+    (0.28, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.1), 0.02),
+    (0.38, Mix((1, 2, 3, 3, 4, 4, 5, 5, 6), FULL, 0.45, 0.22), 0.0),
+    (0.6, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.4, 0.25), 0.0),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
@@ -70,11 +73,13 @@ def examples(seed: int, progress: "Synchronized[float]") -> Iterator[tuple[Examp
     """Examples without end, eighteen from each world."""
     while True:
         rng = random.Random(f"train {seed}")
-        made = world.make(seed, split="train", scale=rng.choice((2, 3, 4)))
+        phrasing = stage(progress.value)[0].phrasing
+        made = world.make(seed, split="train", scale=rng.choice((2, 3, 4)), phrasing=phrasing)
         sampler = Sampler(made, rng, Forge(rng, "train", world.RESERVED))
         for _ in range(18):
             mix, weight = stage(progress.value)
-            yield sampler.example(CLOSED if rng.random() < CLOSED_SHARE else mix), weight
+            closed = weight == 0 and rng.random() < CLOSED_SHARE
+            yield sampler.example(CLOSED if closed else mix), weight
         seed += 1
 
 
@@ -151,7 +156,7 @@ class Trainer:
         self.out, self.minutes, self.seed = out, minutes, seed
         self.folder = out / "tokenizer"
         if not self.folder.exists():
-            tokenizer.learn(seed).save_pretrained(str(self.folder))
+            tokenizer.save(tokenizer.learn(seed), self.folder)
         self.learned = tokenizer.load(self.folder)
         self.model = LlamaForCausalLM(config(self.learned, layers=layers, width=width))
         with torch.no_grad():  # the last layer starts as nothing: fewer layers begin to copy sooner
@@ -237,7 +242,19 @@ class Trainer:
         first_world = 10_000_000 * self.seed + 100 * self.step
         arguments = (self.folder, first_world, progress, queue)
         spawn.Process(target=feed, args=arguments, daemon=True).start()
-        average, saved, measured, waited = None, time.monotonic(), self.seconds, 0.0
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        try:
+            self.train(queue, progress, held_out)
+        finally:  # also when interrupted
+            self.save()
+        self.log(tokens=self.tokens, held_out=measure(self.model, held_out))
+
+    def train(
+        self, queue: "Queue[Batch]", progress: "Synchronized[float]", held_out: "HeldOut"
+    ) -> None:
+        """Take steps until the minutes are spent; save and measure on the way."""
+        saved, measured, waited = time.monotonic(), self.seconds, 0.0
+        average: float | None = None
         while self.progress < 1:
             began = time.monotonic()
             batch = queue.get()
@@ -247,15 +264,13 @@ class Trainer:
             progress.value = self.progress
             if self.step % 50 == 0:
                 rate = round(self.tokens / self.seconds)
-                self.log(loss=round(average, 4), tokens=self.tokens, rate=rate, waited=round(waited, 1))
+                self.log(loss=round(average, 4), tokens=self.tokens, rate=rate, waited=round(waited))
             if time.monotonic() - saved > 120:
                 self.save()
                 saved = time.monotonic()
             if self.seconds - measured > 240:
                 measured = self.seconds
                 self.log(tokens=self.tokens, held_out=measure(self.model, held_out))
-        self.save()
-        self.log(tokens=self.tokens, held_out=measure(self.model, held_out))
 
 
 HeldOut = list[tuple[Batch, list[list[str]]]]

@@ -14,11 +14,16 @@ from hopscope.lab.hopland.names import ENDINGS, STEMS, Forge, Kind, Split
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation, about
 from hopscope.runtime.types import Passage
 
-Phrasing = Literal["seen", "unseen", "mixed"]
-"""Which passage phrasings a world uses: those of training, only the held-out one, or both."""
+Phrasing = Literal["plain", "seen", "unseen", "mixed"]
+"""Which passage phrasings a world uses: the first of each relation, those of training, only
+the held-out one, or all."""
 
 FRESH_KINDS: tuple[Kind, ...] = ("person", "film", "city", "company", "university")
-OMITTED = 0.25
+Density = Literal["dense", "sparse"]
+"""Dense: many facts in passages of one to three each. Sparse: fewer, in as few passages as
+can hold them, so that a search for an entity finds what there is to know about it."""
+
+OMITTED: dict[Density, float] = {"dense": 0.25, "sparse": 0.5}
 """The share of possible facts that a world leaves out."""
 
 
@@ -91,20 +96,27 @@ def sizes(scale: int) -> dict[Kind, int]:
     return {kind: share * scale for kind, share in shares.items()}
 
 
-def make(seed: int, *, split: Split, scale: int = 3, phrasing: Phrasing = "seen") -> World:
+def make(
+    seed: int,
+    *,
+    split: Split,
+    scale: int = 3,
+    phrasing: Phrasing = "seen",
+    density: Density = "dense",
+) -> World:
     """Make the world of this seed; it has 18 entities for each unit of `scale`."""
     rng = random.Random(f"hopland {seed} {split} {scale}")
     forge = Forge(rng, split, RESERVED)
     entities = {k: tuple(forge.fresh(k) for _ in range(n)) for k, n in sizes(scale).items()}
-    facts = _facts(rng, forge, entities)
+    facts = _facts(rng, forge, entities, OMITTED[density])
     tellings = []
     for kind in FRESH_KINDS:
         for name in entities[kind]:
             known = [f for r in about(kind) if (f := facts.get((name, r.name)))]
-            tellings.extend(_tell(rng, name, known, phrasing))
+            tellings.extend(_tell(rng, name, known, phrasing, density))
     for name in rng.sample(FIXED_NAMES["country"], min(50, scale)):
         known = [FIXED_FACTS[name, r.name] for r in FIXED]
-        tellings.extend(_tell(rng, name, known, phrasing))
+        tellings.extend(_tell(rng, name, known, phrasing, density))
     rng.shuffle(tellings)
     numbered = tuple(
         Telling(t.passage.model_copy(update={"id": f"hopland-{seed}-{i}"}), t.facts)
@@ -115,7 +127,7 @@ def make(seed: int, *, split: Split, scale: int = 3, phrasing: Phrasing = "seen"
 
 
 def _facts(
-    rng: random.Random, forge: Forge, entities: dict[Kind, tuple[str, ...]]
+    rng: random.Random, forge: Forge, entities: dict[Kind, tuple[str, ...]], omitted: float
 ) -> dict[tuple[str, str], Fact]:
     facts: dict[tuple[str, str], Fact] = {}
     # Few objects per relation, so that two subjects often share one: yes/no questions need it.
@@ -124,10 +136,12 @@ def _facts(
         for name, r in RELATIONS.items()
         if r.object in entities
     }
+    few = min(50, max(2, len(entities["city"]) // 2))
+    pools["country"] = rng.sample(FIXED_NAMES["country"], few)
     for kind in FRESH_KINDS:
         for subject in entities[kind]:
             for relation in about(kind):
-                if rng.random() < OMITTED:
+                if rng.random() < omitted:
                     continue
                 value = subject
                 while value == subject:
@@ -139,21 +153,19 @@ def _facts(
 def _object(
     rng: random.Random, forge: Forge, relation: Relation, pools: dict[str, list[str]]
 ) -> str:
-    if relation.object == "country":
-        return rng.choice(FIXED_NAMES["country"])
     if relation.object == "year":
         return forge.passing("year")
     return rng.choice(pools[relation.name])
 
 
 def _tell(
-    rng: random.Random, title: str, known: list[Fact], phrasing: Phrasing
+    rng: random.Random, title: str, known: list[Fact], phrasing: Phrasing, density: Density
 ) -> list[Telling]:
     """One to three passages about an entity, each with one to three facts."""
     rng.shuffle(known)
     tellings = []
     while known:
-        n = min(len(known), rng.choice((1, 2, 2, 3, 3)))
+        n = 3 if density == "sparse" else rng.choice((1, 2, 2, 3, 3))
         told, known = known[:n], known[n:]
         text = " ".join(_sentence(rng, fact, phrasing) for fact in told)
         tellings.append(Telling(Passage(id="", title=title, text=text), tuple(told)))
@@ -162,7 +174,11 @@ def _tell(
 
 def _sentence(rng: random.Random, fact: Fact, phrasing: Phrasing) -> str:
     relation = RELATIONS[fact.relation]
-    pattern = relation.unseen if phrasing == "unseen" else rng.choice(
-        relation.seen if phrasing == "seen" else relation.phrasings
-    )
+    choices = {
+        "plain": relation.phrasings[:1],
+        "seen": relation.seen,
+        "unseen": (relation.unseen,),
+        "mixed": relation.phrasings,
+    }
+    pattern = rng.choice(choices[phrasing])
     return pattern.format(s=fact.subject, o=fact.object)

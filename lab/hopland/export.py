@@ -1,0 +1,50 @@
+"""Turn a checkpoint into the folder that ships.
+
+    python -m hopscope.lab.hopland.export --run DIR [--out FOLDER]
+
+Writes `config.json`, `generation_config.json`, `model.safetensors` (float32) and the
+tokenizer with its chat template: what `AutoModelForCausalLM.from_pretrained(FOLDER)`,
+`AutoTokenizer.from_pretrained(FOLDER)` and vLLM load. The model card beside them is written
+by hand from the figures of `evaluate`.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+from transformers import GenerationConfig, LlamaForCausalLM
+
+from hopscope.lab.hopland import tokenizer
+from hopscope.lab.hopland.train import config
+from hopscope.runtime.readers import hf
+
+
+def export(run: Path, out: Path) -> None:
+    """Write the reader of a training run's last checkpoint."""
+    learned = tokenizer.load(run / "tokenizer")
+    weights = torch.load(run / "checkpoint.pt", weights_only=True)["model"]
+    layers = 1 + max(int(name.split(".")[2]) for name in weights if ".layers." in name)
+    width = weights["model.embed_tokens.weight"].shape[1]
+    model = LlamaForCausalLM(config(learned, layers=layers, width=width))
+    model.load_state_dict(weights)
+    model.generation_config = GenerationConfig(
+        bos_token_id=learned.bos_token_id,
+        eos_token_id=learned.eos_token_id,
+        pad_token_id=learned.pad_token_id,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(str(out))
+    tokenizer.save(learned, out)
+
+
+def main() -> None:
+    """Parse the command line and export."""
+    parser = argparse.ArgumentParser(description="Export the trained Hopland reader.")
+    parser.add_argument("--run", type=Path, required=True, help="the --out of training")
+    parser.add_argument("--out", type=Path, default=Path(hf.__file__).parent / "hopland")
+    given = parser.parse_args()
+    export(given.run, given.out)
+
+
+if __name__ == "__main__":
+    main()
