@@ -32,11 +32,12 @@ EVENT_SCORE = "gen_ai.evaluation.score.value"
 EVENT_EXPLANATION = "gen_ai.evaluation.explanation"
 
 
-def emit(run: Run, credits: Iterable[Credit]) -> int:
+def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
     """Write one carrier for each step with credits, and one for the run's; how many.
 
     Of the run only the identifiers are used: one loaded from the store will do. Steps that were
-    not traced get none, as there is nothing to link to.
+    not traced get none, as there is nothing to link to. Without `capture` the reasons why
+    something was not measured are kept back, as they may quote what a model choked on.
     """
     by_step: dict[int | None, list[Credit]] = defaultdict(list)
     for credit in credits:
@@ -48,7 +49,7 @@ def emit(run: Run, credits: Iterable[Credit]) -> int:
         target = _context(run.trace_id, targets.get(index, ""))
         if target is not None:
             name = "evaluation run" if index is None else f"evaluation step {index}"
-            emitted += _carry(name, run, target, shares)
+            emitted += _carry(name, run, target, shares, capture=capture)
     return emitted
 
 
@@ -65,7 +66,9 @@ def _context(trace_id: str, span_id: str) -> SpanContext | None:
     return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
 
 
-def _carry(name: str, run: Run, target: SpanContext, credits: Sequence[Credit]) -> bool:
+def _carry(
+    name: str, run: Run, target: SpanContext, credits: Sequence[Credit], *, capture: bool
+) -> bool:
     """Whether the span is recorded at all."""
     span = tracer().start_span(name, context=Context(), links=[Link(target)])
     recorded = span.is_recording()
@@ -75,12 +78,12 @@ def _carry(name: str, run: Run, target: SpanContext, credits: Sequence[Credit]) 
         if step is not None:
             span.set_attribute(keys.STEP_INDEX, step)
         for position, credit in enumerate(credits):
-            _evaluate(span, position, credit)
+            _evaluate(span, position, credit, capture=capture)
     span.end()
     return recorded
 
 
-def _evaluate(span: Span, position: int, credit: Credit) -> None:
+def _evaluate(span: Span, position: int, credit: Credit, *, capture: bool) -> None:
     measured = credit.measurement
     prefix = f"{EVALUATIONS}.{position}."
     attributes: Attributes = {
@@ -99,6 +102,7 @@ def _evaluate(span: Span, position: int, credit: Credit) -> None:
     if measured.value is not None:
         attributes[prefix + SCORE] = event[EVENT_SCORE] = float(measured.value)
     if measured.reason is not None:
-        attributes[prefix + EXPLANATION] = event[EVENT_EXPLANATION] = text(measured.reason)
+        why = text(measured.reason) if capture else "not measured"
+        attributes[prefix + EXPLANATION] = event[EVENT_EXPLANATION] = why
     span.set_attributes(attributes)
     span.add_event(EVENT, event)

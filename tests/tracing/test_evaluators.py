@@ -141,6 +141,15 @@ def test_what_was_not_measured_has_a_reason_and_no_score() -> None:
     }
 
 
+def test_without_capture_a_reason_is_kept_back() -> None:
+    """It may be the message of an error that quotes a prompt."""
+    with recorded() as seen:
+        emit(traced(), CREDITS, capture=False)
+    assert "no gold answer" not in seen.content
+    found = dict(seen.named("evaluation step 1").attributes or {})
+    assert found["evaluations.0.evaluation.explanation"] == "not measured"
+
+
 @pytest.mark.parametrize("run", [traced(trace_id=""), traced(root="", steps=("", ""))])
 def test_a_run_that_was_not_traced_has_nothing_to_link_to(run: Run) -> None:
     with recorded() as seen:
