@@ -211,7 +211,7 @@ def execute(
                 render.progress("measuring what each step was worth")
                 credits = appraise(result, model, judge, samples=samples, seed=seed)
                 store.save_credits(credits)
-                emit(result, credits)
+                emit(result, credits, capture=deps.capture_content)
         except (HopscopeError, KeyboardInterrupt) as error:
             code = 130 if isinstance(error, KeyboardInterrupt) else 1
             reason = str(error) or "stopped"

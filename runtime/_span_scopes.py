@@ -13,25 +13,16 @@ from types import TracebackType
 
 from opentelemetry import context, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, Span, SpanKind, Status, StatusCode, Tracer
-from opentelemetry.util.types import Attributes as OptionalAttributes
-from opentelemetry.util.types import AttributeValue
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
 from hopscope import __version__
 from hopscope.runtime import _span_keys as keys
 from hopscope.runtime._span_content import Attributes, text
 
-_CAPTURE = context.create_key("hopscope-capture-content")
-
 
 def tracer() -> Tracer:
     """Asked for each time: a provider may be installed between two runs."""
     return trace.get_tracer("hopscope", __version__)
-
-
-def inherited_capture() -> bool:
-    """Whether the enclosing run captures content; outside of any run, no."""
-    return context.get_value(_CAPTURE) is True
 
 
 def fail(span: Span, error: BaseException, *, capture: bool) -> None:
@@ -72,8 +63,7 @@ class Current(AbstractContextManager[Span]):
 
     def __enter__(self) -> Span:
         self._span = tracer().start_span(self._name, kind=self._kind, start_time=self._start_time)
-        inside = context.set_value(_CAPTURE, self._capture, trace.set_span_in_context(self._span))
-        self._token: Token[Context] = context.attach(inside)
+        self._token: Token[Context] = context.attach(trace.set_span_in_context(self._span))
         return self._span
 
     def __exit__(
@@ -125,33 +115,3 @@ class Batch(AbstractContextManager[Sequence[Span]]):
             if error is not None:
                 fail(span, error, capture=self._capture)
             span.end(end)
-
-
-class Guarded(NonRecordingSpan):
-    """A recording span for others to hold: what they record on it is as discreet as our own."""
-
-    def __init__(self, span: Span, *, capture: bool) -> None:
-        super().__init__(span.get_span_context())
-        self._span = span
-        self._capture = capture
-
-    def is_recording(self) -> bool:
-        return self._span.is_recording()
-
-    def set_attribute(self, key: str, value: AttributeValue) -> None:
-        self._span.set_attribute(key, value)
-
-    def set_attributes(self, attributes: dict[str, AttributeValue]) -> None:  # type: ignore[override]
-        self._span.set_attributes(attributes)
-
-    def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
-        self._span.set_status(status, description)
-
-    def record_exception(
-        self,
-        exception: BaseException,
-        attributes: OptionalAttributes = None,
-        timestamp: int | None = None,
-        escaped: bool = False,
-    ) -> None:
-        fail(self._span, exception, capture=self._capture)

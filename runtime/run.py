@@ -68,7 +68,7 @@ def run(workflow: Workflow, question: Question, deps: Deps) -> Run:
         except Exception as exception:  # the one capture point; see the module's docstring
             status = "failed"
             error = RunError(type=type(exception).__name__, message=str(exception))
-            span.record_exception(exception)
+            spans.fail(span, exception, capture=deps.capture_content)
         result = Run(
             id=run_id,
             question=question,

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from hopscope.runtime import _span_content as content
 from hopscope.runtime import _span_keys as keys
-from hopscope.runtime._span_scopes import Batch, Current, Guarded, inherited_capture
+from hopscope.runtime._span_scopes import Batch, Current, fail
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -29,6 +29,18 @@ from hopscope.runtime.types import (
     Step,
     StepKind,
 )
+
+__all__ = [
+    "describe_run",
+    "describe_step",
+    "fail",
+    "generations",
+    "retrievals",
+    "span_id",
+    "step",
+    "trace_id",
+    "workflow",
+]
 
 
 def span_id(span: Span) -> str:
@@ -69,7 +81,7 @@ def workflow(
                 attributes[keys.INPUT_VALUE] = content.text(question.text)
                 attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
             span.set_attributes(attributes)
-        yield Guarded(span, capture=capture)
+        yield span
 
 
 def describe_run(span: Span, run: Run, *, capture: bool) -> None:
@@ -98,9 +110,9 @@ def describe_run(span: Span, run: Run, *, capture: bool) -> None:
 
 
 @contextmanager
-def step(name: str, kind: StepKind, *, index: int) -> Iterator[Span]:
+def step(name: str, kind: StepKind, *, index: int, capture: bool) -> Iterator[Span]:
     """The span of one execution of a node."""
-    with Current(name, capture=inherited_capture()) as span:
+    with Current(name, capture=capture) as span:
         if span.is_recording():
             span.set_attributes(
                 {

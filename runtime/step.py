@@ -155,7 +155,7 @@ def _execute(
         retriever=_RecordingRetriever(deps.retriever, log, deps.capture_content),
     )
     started, begun = datetime.now(UTC), perf_counter()
-    with spans.step(name, kind, index=len(past)) as span:
+    with spans.step(name, kind, index=len(past), capture=deps.capture_content) as span:
         update = dict(call(recording))
         output = update.pop("output", None)
         if output is None and log.exchanges:

@@ -366,8 +366,8 @@ def test_odd_values_neither_fail_nor_get_out(seen: Recorded) -> None:
 
     options: dict[str, JsonValue] = {"a": math.nan, "b": "\ud83d"}
     with spans.workflow("r", "w\ud83d", QUESTION, options, capture=True) as span:
-        span.record_exception(ValueError("odd \ud83d"))
-        span.record_exception(Unprintable())
+        spans.fail(span, ValueError("odd \ud83d"), capture=True)
+        spans.fail(span, Unprintable(), capture=True)
     [span_made] = seen.spans
     attributes = dict(span_made.attributes or {})
     assert json.loads(str(attributes["hopscope.run.options"])) == {"a": None, "b": "?"}
