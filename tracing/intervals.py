@@ -7,6 +7,10 @@ than the 0 and 1 the method is exact for. Weights enter by the effective number 
 1/Σw² (Kish 1965), which is N for equal weights and less for others. The percentile bootstrap is
 not used for single scores: ten equal samples give it an interval without width.
 
+With N = 10 it covers its limit in 93 % of simulated cases or more for equal weights and for
+length-normalised ones, as long as likelier answers have the higher mean log-probability. Where a
+rare answer outweighs the common ones by a multiple, no method that sees ten samples can know.
+
 A difference, or any linear combination of independent means, gets the interval of MOVER
 (Zou & Donner 2008; for two proportions Newcombe's 1998 hybrid score method), which recovers
 each mean's variance from its own interval and so stays asymmetric near 0 and 1.

@@ -35,7 +35,8 @@ class Linear(NamedTuple):
     """From the players, in order."""
 
     def needs(self, players: Sequence[int]) -> Iterable[Coalition]:
-        return {coalition for terms in self.terms(players).values() for coalition in terms}
+        shares = self.terms(players).values()
+        return dict.fromkeys(coalition for terms in shares for coalition in terms)
 
     def share(self, coalitions: Coalitions) -> list[Measurement]:
         shares = self.terms(coalitions.players)

@@ -24,7 +24,7 @@ class Classifier:
     def __init__(
         self, model: Any, tokenizer: Any, *, name: str, order: list[int], max_batch_tokens: int
     ) -> None:
-        self.name = name
+        self.name = f"nli:{name}"
         self._model = model
         self._tokenizer = tokenizer
         self._order = order

@@ -6,31 +6,13 @@ the model's own `id2label`, because models disagree about the order.
 """
 
 import os
-from collections.abc import Sequence
 from typing import Literal
 
-from hopscope.runtime.ports import Entailment, Probabilities, Statement
+from hopscope.runtime.ports import Entailment, Statement
 from hopscope.runtime.readers._checkpoint import locate
+from hopscope.tracing.caching import CachedEntailment
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
-
-
-class Once:
-    """Asks the classifier about each distinct pair of texts of a call once."""
-
-    def __init__(self, classifier: Entailment) -> None:
-        self.name = f"nli:{classifier.name}"
-        self._classifier = classifier
-
-    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
-        """One distribution for each statement, in order.
-
-        Raises:
-            EntailmentError: the model failed.
-        """
-        distinct = list(dict.fromkeys(statements))
-        known = dict(zip(distinct, self._classifier.classify(distinct), strict=True))
-        return [known[statement] for statement in statements]
 
 
 def build(
@@ -40,7 +22,8 @@ def build(
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
 ) -> Entailment:
-    """An entailment model over a sequence classifier with safetensors weights.
+    """An entailment model over a sequence classifier with safetensors weights, which is asked
+    about each pair of texts once.
 
     Args:
         model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
@@ -56,7 +39,7 @@ def build(
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
     from hopscope.tracing.entailments._classifier import load
 
-    return Once(load(checkpoint, device=device, max_batch_tokens=max_batch_tokens))
+    return CachedEntailment(load(checkpoint, device=device, max_batch_tokens=max_batch_tokens))
 
 
 def statement_texts(statement: Statement) -> tuple[str, str]:

@@ -197,7 +197,7 @@ class SePer:
         value = belief.soft if belief.hard is None else belief.hard
         low = high = None
         if self._rules.weight != "raw":
-            value = min(1.0, max(0.0, value))  # a sum of weights may miss 1 by a rounding error
+            value = round(value, 12)  # a sum of weights that should be 1 may miss it
             low, high = intervals.weighted_mean(value, belief.weights)
         return Measurement(
             value=value,

@@ -1,0 +1,67 @@
+"""Clusters and semantic entropy: vectors 4 and 5 of the specification, and equivalence."""
+
+import pytest
+
+from hopscope.runtime.ports import Probabilities
+from hopscope.tracing.clustering import Clustering, cluster, equivalent
+from hopscope.tracing.correlation import pearson_test
+from hopscope.tracing.semantic_entropy import discrete, kuhn, predictive, rao, semantic_entropy
+
+E, N, C = Probabilities(0.8, 0.1, 0.1), Probabilities(0.1, 0.8, 0.1), Probabilities(0.1, 0.1, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("rule", "ids", "entropy"),
+    [("seed", [0, 1, 1], 0.693147), ("first-match", [0, 1, 0], 0.500402)],
+)
+def test_vector_4_rules_differ_where_equivalence_is_not_transitive(
+    rule: Clustering, ids: list[int], entropy: float
+) -> None:
+    equal = {(0, 2), (1, 2)}
+    found = cluster(3, lambda i, j: (i, j) in equal, rule)
+    assert found == ids
+    assert rao([0.5, 0.2, 0.3], found) == pytest.approx(entropy, abs=1e-6)
+
+
+def test_vector_5_estimators() -> None:
+    masses = [0.6, 0.3, 0.1]
+    assert rao(masses, [0, 1, 2]) == pytest.approx(0.897946, abs=1e-6)
+    assert kuhn(masses, [0, 1, 2]) == pytest.approx(1.339128, abs=1e-6)
+    assert discrete([0, 1, 2, 1]) == pytest.approx(1.039721, abs=1e-6)
+    for name, expected in [("rao", 0.897946), ("kuhn", 1.339128), ("discrete", 1.098612)]:
+        found = semantic_entropy(masses, [0, 1, 2], name)  # type: ignore[arg-type]
+        assert found == pytest.approx(expected, abs=1e-6)
+    assert predictive([[-1.0, -3.0], [-4.0]]) == pytest.approx(3.0)
+
+
+def test_vector_6_correlation() -> None:
+    found = pearson_test(0.5, 20)
+    assert found == pytest.approx((2.449490, 0.024770), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "bi", "loose", "threshold"),
+    [
+        (E, E, True, True, True),
+        (E, N, False, True, False),
+        (N, N, False, False, False),
+        (E, C, False, False, False),
+        (C, N, False, False, False),
+    ],
+)
+def test_equivalence(
+    forward: Probabilities, backward: Probabilities, bi: bool, loose: bool, threshold: bool
+) -> None:
+    assert equivalent(forward, backward) is bi
+    assert equivalent(forward, backward, "loose") is loose
+    assert equivalent(forward, backward, "threshold", 0.5) is threshold
+
+
+def test_the_threshold_itself_counts_and_a_tie_does_not_entail() -> None:
+    half = Probabilities(0.5, 0.5, 0.0)
+    assert equivalent(half, half, "threshold", 0.5)
+    assert not equivalent(half, half, "bi")
+
+
+def test_no_replies_have_no_clusters() -> None:
+    assert cluster(0, lambda i, j: True) == []

@@ -1,0 +1,233 @@
+"""Credit over coalitions of steps: vectors 25 to 27, and what every rule must satisfy."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from fakes import FunctionMeter, passage, run_of, step
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopscope.runtime import components
+from hopscope.runtime.types import Run
+from hopscope.tracing import credit
+from hopscope.tracing.coalitions import EMPTY, Coalitions, contributions
+from hopscope.tracing.credit import leave_one_out, shapley, solo, trajectory
+
+VECTOR_25 = {"": 0.2, "1": 0.3, "2": 0.25, "3": 0.2, "12": 0.6, "13": 0.35, "23": 0.5, "123": 0.9}
+NOTEBOOK = {"": 0.5311137, "1": 0.6686031, "2": 0.8733926, "12": 0.9920211}
+AND = {"": 0, "1": 0, "2": 0, "12": 1}
+OR = {"": 0, "1": 1, "2": 1, "12": 1}
+
+
+def game(values: dict[str, float], steps: int) -> Coalitions:
+    """Step t, from 1, brings the one passage named after it."""
+    run = run_of(*(str(t) for t in range(1, steps + 1)))
+    return Coalitions(run, FunctionMeter(lambda keys: values["".join(keys)]))
+
+
+def credits(rule: credit._rule.CreditRule, coalitions: Coalitions) -> list[float | None]:
+    return [measurement.value for measurement in rule.share(coalitions)]
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        (trajectory, [0.1, 0.3, 0.3]),
+        (leave_one_out, [0.4, 0.55, 0.3]),
+        (solo, [0.1, 0.05, 0.0]),
+        (shapley, [0.25, 0.30, 0.15]),
+    ],
+)
+def test_vector_25(module: object, expected: list[float]) -> None:
+    rule = module.build()  # type: ignore[attr-defined]
+    assert credits(rule, game(VECTOR_25, 3)) == pytest.approx(expected)
+
+
+def test_vector_25_over_two_orders_only() -> None:
+    coalitions = game(VECTOR_25, 3)
+    shares = shapley.of_orders([(0, 1, 2), (1, 0, 2)])
+    found = [coalitions.combine(shares[t], "two orders").value for t in range(3)]
+    assert found == pytest.approx([0.225, 0.175, 0.300])
+
+
+def test_vector_26_official_notebook() -> None:
+    coalitions = game(NOTEBOOK, 2)
+    assert credits(shapley.build(), coalitions) == pytest.approx([0.1280590, 0.3328484])
+    total = coalitions.value(coalitions.full).value - coalitions.value(EMPTY).value  # type: ignore[operator]
+    assert total == pytest.approx(0.4609074)
+    assert sum(credits(solo.build(), coalitions)) == pytest.approx(0.4797683)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("values", "without"), [(AND, 1), (OR, 0)])
+def test_vector_27_steps_that_need_or_replace_each_other_share_alike(
+    values: dict[str, float], without: float
+) -> None:
+    assert credits(shapley.build(), game(values, 2)) == [0.5, 0.5]
+    assert credits(leave_one_out.build(), game(values, 2)) == [without, without]
+
+
+def test_players_are_the_steps_whose_passages_a_model_was_shown() -> None:
+    a, b, c = passage("a"), passage("b"), passage("c")
+    run = run_of()
+    run = run.model_copy(
+        update={
+            "steps": (
+                step(0, ["a"], evidence=(a,), shown=()),
+                step(1, [], evidence=(a,), shown=("a",)),
+                step(2, ["b"], evidence=(a, b), shown=()),
+                step(3, ["c"], evidence=(c,), shown=("c",)),
+            )
+        }
+    )
+    assert contributions(run) == {0: (a,), 3: (c,)}
+    coalitions = Coalitions(run, FunctionMeter(lambda keys: len(keys) / 4))
+    assert coalitions.players == (0, 3)
+    assert coalitions.evidence(coalitions.full) == (a, c)
+    for name in components.names(credit):
+        rule = components.load(credit, name).build()
+        assert credits(rule, coalitions) == [0.25, 0, 0, 0.25]
+
+
+def test_all_values_come_from_one_call_and_equal_evidence_is_measured_once() -> None:
+    meter = FunctionMeter(lambda keys: 0.1 * len(keys))
+    coalitions = Coalitions(run_of("1", "2", "3"), meter)
+    shapley.build().share(coalitions)
+    trajectory.build().share(coalitions)
+    assert [len(call) for call in meter.calls] == [8]
+
+
+def test_evidence_stands_in_the_order_of_the_trajectory_in_every_coalition() -> None:
+    meter = FunctionMeter(lambda keys: 0.0)
+    shapley.build().share(Coalitions(run_of("3", "1", "2"), meter))
+    order = ["3", "1", "2"]
+    assert all(sorted(keys, key=order.index) == list(keys) for call in meter.calls for keys in call)
+
+
+def test_one_unmeasured_value_leaves_its_credits_unmeasured() -> None:
+    meter = FunctionMeter(lambda keys: None if keys == ("1", "2") else 0.5)
+    coalitions = Coalitions(run_of("1", "2", "3"), meter)
+    found = trajectory.build().share(coalitions)
+    assert [m.value for m in found] == [0, None, None]
+    assert found[1].reason == "no value"
+    assert [m.value for m in shapley.build().share(coalitions)] == [None] * 3
+
+
+def test_without_a_baseline_nothing_is_measured_not_even_zero() -> None:
+    meter = FunctionMeter(lambda keys: 0.5 if keys else None)
+    assert credits(trajectory.build(), Coalitions(run_of("1", ""), meter)) == [None, None]
+
+
+class Estimators(FunctionMeter):
+    """Marks values of two passages or more as approximate."""
+
+    def measure(self, question, evidences):  # type: ignore[no-untyped-def]
+        found = super().measure(question, evidences)
+        return [
+            m.model_copy(update={"estimator": "approx"}) if len(e) > 1 else m
+            for m, e in zip(found, evidences, strict=True)
+        ]
+
+
+def test_values_of_different_estimators_are_not_subtracted() -> None:
+    found = trajectory.build().share(Coalitions(run_of("1", "2", "3"), Estimators(lambda k: 0.5)))
+    assert [m.value for m in found] == [0, None, 0]
+    assert "estimators" in str(found[1].reason)
+
+
+class Bounded(FunctionMeter):
+    """Values with intervals of ±.1."""
+
+    def measure(self, question, evidences):  # type: ignore[no-untyped-def]
+        return [
+            m.model_copy(update={"low": m.value - 0.1, "high": m.value + 0.1, "n": 10, "seed": 3})
+            for m in super().measure(question, evidences)
+        ]
+
+
+def test_credits_carry_intervals_and_zeros_are_exact() -> None:
+    coalitions = Coalitions(run_of("1", "", "2"), Bounded(lambda keys: 0.2 * len(keys)))
+    first, none, second = trajectory.build().share(coalitions)
+    assert (first.value, first.n, first.seed) == (pytest.approx(0.2), 10, 3)
+    assert (first.low, first.high) == pytest.approx((0.2 - 0.02**0.5, 0.2 + 0.02**0.5))
+    assert (none.value, none.low, none.high, none.n) == (0, 0, 0, 0)
+    assert second.estimator == "trajectory of function"
+
+
+VALUES = st.floats(0, 1)
+
+
+def random_game(draw: Callable[..., float], steps: int) -> Coalitions:
+    names = [str(t) for t in range(1, steps + 1)]
+    sets = [c for size in range(steps + 1) for c in combinations(names, size)]
+    values = {c: draw(VALUES) for c in sets}
+    return Coalitions(run_of(*names), FunctionMeter(values.__getitem__))
+
+
+@given(st.data(), st.integers(1, 5))
+def test_trajectory_and_shapley_sum_to_the_total(data: st.DataObject, steps: int) -> None:
+    coalitions = random_game(data.draw, steps)
+    total = coalitions.combine({coalitions.full: Fraction(1), EMPTY: Fraction(-1)}, "total").value
+    for rule in (trajectory.build(), shapley.build()):
+        shared = [value for value in credits(rule, coalitions) if value is not None]
+        assert len(shared) == steps
+        assert sum(shared) == pytest.approx(total, abs=1e-12)
+
+
+@given(st.lists(VALUES, min_size=4, max_size=4), st.integers(0, 3))
+def test_shapley_is_symmetric_and_gives_nothing_to_a_null_player(
+    values: list[float], null: int
+) -> None:
+    """The value depends on how many of the three others are there."""
+    names = ["1", "2", "3", "4"]
+    meter = FunctionMeter(lambda keys: values[len(set(keys) - {names[null]})])
+    shared = credits(shapley.build(), Coalitions(run_of(*names), meter))
+    assert shared.pop(null) == pytest.approx(0, abs=1e-15)
+    assert shared == pytest.approx([(values[3] - values[0]) / 3] * 3, abs=1e-12)
+
+
+def big_game() -> tuple[Coalitions, list[float]]:
+    """Ten steps, additive but for a bonus when the first two are both there."""
+    worth = [0.01 * t for t in range(1, 11)]
+
+    def value(keys: tuple[str, ...]) -> float:
+        return sum(worth[int(k)] for k in keys) + 0.2 * ({"0", "1"} <= set(keys))
+
+    expected = [w + (0.1 if t < 2 else 0) for t, w in enumerate(worth)]
+    return Coalitions(run_of(*(str(t) for t in range(10))), Bounded(value)), expected
+
+
+def test_above_eight_steps_antithetic_permutations_come_close_and_still_sum_exactly() -> None:
+    coalitions, expected = big_game()
+    found = shapley.build().share(coalitions)
+    shared = [m.value for m in found]
+    assert shared == pytest.approx(expected, abs=1e-9)  # a pair has both orders of two steps
+    assert sum(v for v in shared if v is not None) == pytest.approx(0.75, abs=1e-12)
+    assert "permutations=64, antithetic, seed=0" in found[0].estimator
+    assert found == shapley.build().share(big_game()[0])
+
+
+def test_the_error_of_sampling_orders_widens_the_interval() -> None:
+    def value(keys: tuple[str, ...]) -> float:
+        return float({"0", "1", "2"} <= set(keys))
+
+    run = run_of(*(str(t) for t in range(9)))
+    few = shapley.build(permutations=8).share(Coalitions(run, Bounded(value)))
+    sure = shapley.build(permutations=8).share(Coalitions(run, FunctionMeter(value)))
+    assert "+- 0." in few[0].estimator
+    assert sure[0].low is None
+    assert few[0].value is not None
+    assert few[0].low is not None
+    assert few[0].low < few[0].value
+    assert sum(m.value or 0 for m in few) == pytest.approx(1, abs=1e-12)
+
+
+def test_every_rule_is_listed_and_documented() -> None:
+    assert components.names(credit) == ["leave_one_out", "shapley", "solo", "trajectory"]
+    assert all(components.load(credit, name).__doc__ for name in components.names(credit))
+
+
+def test_a_run_without_steps_shares_nothing() -> None:
+    empty: Run = run_of()
+    assert shapley.build().share(Coalitions(empty, FunctionMeter(lambda keys: 0.5))) == []

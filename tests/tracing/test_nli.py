@@ -1,0 +1,155 @@
+"""The NLI adapter over tiny random classifiers of two architectures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from models import tokenizer
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    DebertaV2Config,
+    DebertaV2ForSequenceClassification,
+)
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.ports import Statement
+from hopscope.tracing.entailments import nli
+from hopscope.tracing.entailments._classifier import Classifier, class_order
+
+LABELS = {0: "CONTRADICTION", 1: "Entailment", 2: "neutral"}
+SHAPE: dict[str, Any] = {
+    "vocab_size": 320,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.5,
+    "pad_token_id": 1,
+}
+STATEMENTS = [
+    Statement("Where was Alba born", "Lisbon", "in Lisbon, where the director lived"),
+    Statement("Where was Alba born", "in Lisbon, where the director lived", "Lisbon"),
+    Statement("Who?", "Bruno", "no"),
+]
+
+
+def save(folder: Path, kind: str, labels: dict[int, str] = LABELS) -> Path:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        if kind == "bert":
+            model: Any = BertForSequenceClassification(BertConfig(**SHAPE, num_labels=len(labels)))
+        else:
+            config = DebertaV2Config(
+                **SHAPE, num_labels=len(labels), relative_attention=True, type_vocab_size=0
+            )
+            model = DebertaV2ForSequenceClassification(config)
+    model.config.id2label = labels
+    model.config.label2id = {label: i for i, label in labels.items()}
+    model.save_pretrained(folder)
+    fast = tokenizer(chat=False)
+    fast.pad_token = "<|end|>"
+    fast.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["bert", "deberta"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def unbatched(folder: Path, statement: Statement) -> list[float]:
+    """Entailment, neutral, contradiction straight from the model."""
+    kind = json.loads((folder / "config.json").read_text())["model_type"]
+    classes: Any = {
+        "bert": BertForSequenceClassification,
+        "deberta-v2": DebertaV2ForSequenceClassification,
+    }
+    model = classes[kind].from_pretrained(folder).eval()
+    question = statement.question.removesuffix("?") + "?"
+    encoded = AutoTokenizer.from_pretrained(folder)(
+        f"{question} {statement.premise}", f"{question} {statement.hypothesis}", return_tensors="pt"
+    )
+    with torch.inference_mode():
+        row = model(**encoded).logits.softmax(-1)[0].tolist()
+    return [row[1], row[2], row[0]]
+
+
+def test_classes_are_read_from_the_model_and_batches_change_nothing(folder: Path) -> None:
+    for area in (16_384, 1):
+        found = nli.build(model=str(folder), max_batch_tokens=area).classify(STATEMENTS)
+        for probabilities, statement in zip(found, STATEMENTS, strict=True):
+            assert list(probabilities) == pytest.approx(unbatched(folder, statement), abs=1e-5)
+            assert sum(probabilities) == pytest.approx(1)
+
+
+def test_the_directions_are_not_the_same(folder: Path) -> None:
+    forward, backward, _ = nli.build(model=str(folder)).classify(STATEMENTS)
+    assert forward != backward
+
+
+def test_identical_pairs_are_computed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    forward = Classifier._forward
+
+    def counted(self: Classifier, items: list[Any]) -> Any:
+        seen.append(len(items))
+        return forward(self, items)
+
+    monkeypatch.setattr(Classifier, "_forward", counted)
+    entailment = nli.build(model=str(folder))
+    first = entailment.classify([*STATEMENTS, *STATEMENTS])
+    assert first[:3] == first[3:]
+    assert sum(seen) == 3
+    entailment.classify(STATEMENTS)
+    assert sum(seen) == 3
+    assert entailment.name.startswith("nli:")
+
+
+def test_a_pair_that_is_too_long_loses_its_end(folder: Path) -> None:
+    long = Statement("Where?", "Lisbon " * 200, "Lisbon")
+    [found] = nli.build(model=str(folder)).classify([long])
+    assert sum(found) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"},
+        {0: "entailment", 1: "not_entailment"},
+        {0: "entailment", 1: "neutral", 2: "contradiction", 3: "other"},
+    ],
+)
+def test_other_classes_are_refused_with_their_names(labels: dict[int, str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"its classes are {labels[0]}"):
+        nli.build(model=str(save(tmp_path / "model", "bert", labels)))
+
+
+def test_a_model_without_a_trained_classifier_is_refused(tmp_path: Path) -> None:
+    """transformers would give it a random one and only warn."""
+    folder = save(tmp_path / "model", "bert")
+    model: Any = BertForSequenceClassification.from_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    model.bert.save_pretrained(folder)
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UsageError, match="lacks classifier"):
+        nli.build(model=str(folder))
+
+
+def test_a_missing_folder_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        nli.build(model=str(tmp_path))
+
+
+def test_question_marks_are_added_once() -> None:
+    assert nli.statement_texts(Statement("Who", "a", "b")) == ("Who? a", "Who? b")
+    assert nli.statement_texts(Statement("Who? ", "a", "b")) == ("Who? a", "Who? b")
+    assert nli.statement_texts(Statement("", "a", "b")) == ("a", "b")
+
+
+def test_label_order() -> None:
+    assert class_order({0: "contradiction", 1: "NEUTRAL", 2: " Entailment"}, "m") == [2, 1, 0]
