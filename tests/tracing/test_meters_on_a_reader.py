@@ -2,11 +2,14 @@
 
 import models
 import pytest
-from fakes import run_of
+from fakes import ScriptedReader, run_of
 
+from hopscope.runtime import components
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
 from hopscope.runtime.types import Provenance
+from hopscope.tracing import meters
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.credit import leave_one_out, shapley, solo, trajectory
@@ -25,12 +28,12 @@ def test_identities_hold_and_the_same_seed_gives_the_same_credits(reader: Reader
     run = run_of("alba", "", "costa", answers=["a", "e", "1"])
 
     def credits(reader: Reader) -> dict[tuple[str, str, int | None], float | None]:
-        meters = [
+        asked = [
             seper.build(reader, lexical.build(), max_tokens=3),
             seper.build(reader, lexical.build(), max_tokens=3, kind="hard"),
             grogu.build(reader, max_tokens=8),
         ]
-        found = appraise(run, meters, RULES, Provenance(reader=reader.name))
+        found = appraise(run, asked, RULES, Provenance(reader=reader.name))
         return {(c.meter, c.rule, c.step): c.measurement.value for c in found}
 
     found = credits(reader)
@@ -45,8 +48,25 @@ def test_identities_hold_and_the_same_seed_gives_the_same_credits(reader: Reader
 
 
 def test_a_run_without_retrieval_earns_exactly_nothing(reader: Reader) -> None:
-    meters = [seper.build(reader, lexical.build(), max_tokens=3), grogu.build(reader, max_tokens=8)]
-    found = appraise(run_of("", answers=["a"]), meters, RULES, Provenance(reader=reader.name))
+    asked = [seper.build(reader, lexical.build(), max_tokens=3), grogu.build(reader, max_tokens=8)]
+    found = appraise(run_of("", answers=["a"]), asked, RULES, Provenance(reader=reader.name))
     gains = [c.measurement.value for c in found if c.rule not in ("level",)]
     assert gains
     assert set(gains) == {0}
+
+
+@pytest.mark.parametrize("option", ["samples", "max_tokens", "temperature", "threshold"])
+def test_options_that_make_no_sense_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match="SePer needs"):
+        seper.build(ScriptedReader(), lexical.build(), **{option: -1})  # type: ignore[arg-type]
+
+
+def test_meters_are_components_whose_options_are_read_by_type() -> None:
+    """A dataclass as `build`: its keyword-only fields are the options."""
+    assert components.names(meters) == ["grogu", "seper"]
+    options = components.parse_options(seper.build, {"samples": "20", "weight": "uniform"})
+    assert seper.build(ScriptedReader(), lexical.build(), **options).samples == 20
+    with pytest.raises(UsageError, match="weight=heavy"):
+        components.parse_options(seper.build, {"weight": "heavy"})
+    with pytest.raises(UsageError, match="alpha"):
+        components.parse_options(grogu.build, {"beta": "1"})

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.types import (
@@ -75,6 +76,13 @@ class GroGU:
     """Passed on to the reader; decoding is greedy."""
 
     name = "grogu"
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for options that no value can come of."""
+        if self.max_tokens < 1 or self.alpha < 0 or not 0 <= self.top <= 1:
+            raise UsageError(
+                "GroGU needs max_tokens of 1 or more, alpha of 0 or more, top in [0, 1]"
+            )
 
     @property
     def comparable_baseline(self) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing import answers, intervals
@@ -70,6 +71,13 @@ class SePer:
     threshold: float = 0.5
     """The τ of `threshold` equivalence."""
     clustering: Clustering = "first-match"
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for options that no value can come of."""
+        if self.samples < 1 or self.max_tokens < 1:
+            raise UsageError("SePer needs at least one sample of at least one token")
+        if self.temperature < 0 or not 0 <= self.threshold <= 1:
+            raise UsageError("SePer needs a temperature of at least 0 and a threshold in [0, 1]")
 
     @property
     def name(self) -> str:
