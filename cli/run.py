@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopscope.cli import render, wiring
+from hopscope.cli import render, run_table, wiring
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Credit, Question
@@ -217,5 +217,5 @@ def execute(
             reason = str(error) or "stopped"
             render.note(f"run {result.id[:12]} is stored, but not appraised: {reason}")
         render.progress("")
-    render.show_report(result, credits, json=json)
+    run_table.show_run(result, credits, json=json)
     return code

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hopscope.cli import render
+from hopscope.cli import render, run_table
 from hopscope.cli.run import Database, Json
 
 
@@ -21,7 +21,7 @@ def show(
     with Store.open(db) as store:
         found = store.load(run) if run else store.latest()
         credits = store.credits(found.id)
-    render.show_report(found, credits, json=json)
+    run_table.show_run(found, credits, json=json)
 
 
 def ls(

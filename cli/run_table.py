@@ -1,0 +1,177 @@
+"""How a run is printed: one line per step with what it was worth, totals below.
+
+A terminal too narrow for the table gets the same as labelled lines.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli.render import number, out, plain, print_json
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Credit, Run
+    from hopscope.tracing.report import RunReport, StepReport, Total
+
+BAR_CELLS = 8
+TABLE_WIDTH = 130
+"""Columns below which the table would squeeze its text."""
+
+
+def show_run(run: "Run", credits: "Iterable[Credit]", *, json: bool) -> None:
+    """Print a run with the credit of every step."""
+    from hopscope.tracing.report import report
+
+    found = report(run, credits)
+    if json:
+        print_json(found.model_dump(mode="json"))
+        return
+    console = out()
+    _heading(console, found)
+    if console.width >= TABLE_WIDTH:
+        console.print(_table(found))
+    else:
+        _lines(console, found)
+    _total(console, found.total)
+    ended = found.stop_reason or found.status
+    console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
+    for reason in _reasons(found):
+        console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+
+
+def _heading(console: Console, found: "RunReport") -> None:
+    console.print(Text(plain(found.question), style="bold"))
+    answer = Text("answer  ")
+    answer.append(plain(found.answer) or "none", style="bold")
+    if found.golds:
+        answer.append(f"   gold  {plain(' | '.join(found.golds))}")
+    console.print(answer)
+    if found.error:
+        console.print(Text(f"{found.status}: {plain(found.error)}", style="red"))
+
+
+def _table(found: "RunReport") -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("step", no_wrap=True)
+    table.add_column("query, passages (+ new), output", ratio=1, overflow="fold")
+    for name in ("tokens", "s", "SePer", "ΔSePer [95 %]", "Shapley"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", width=BAR_CELLS, no_wrap=True)
+    for name in ("GroGU", "ΔGroGU", "/1k tok"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for step, before in _with_belief_before(found):
+        tokens = str(step.usage.tokens) if step.usage.calls else ""
+        row: list[str | Text] = [str(step.index), step.name, _deed(step), tokens]
+        row.append(number(step.seconds))
+        seper, grogu = step.credit.seper, step.credit.grogu
+        if step.kind == "retrieve" and seper and seper.delta is not None:
+            row += [
+                f"{number(before)} → {number(seper.value)}",
+                interval(seper.delta, seper.low, seper.high),
+                number(seper.shapley, signed=True),
+                bar(seper.delta if seper.shapley is None else seper.shapley),
+            ]
+        else:
+            row += [""] * 4
+        if step.kind == "retrieve" and grogu:
+            row += [number(grogu.value, signed=True), number(grogu.delta, signed=True)]
+        else:
+            row += [""] * 2
+        share = step.per_1000_tokens
+        row.append("" if share is None else number(share, signed=True))
+        table.add_row(*row)
+    return table
+
+
+def _lines(console: Console, found: "RunReport") -> None:
+    for step, before in _with_belief_before(found):
+        head = Text(f"{step.index} {step.name}  ", style="bold")
+        head.append_text(_deed(step))
+        head.append(f"  {step.usage.tokens} tok " if step.usage.calls else "  ", style="dim")
+        head.append(f"{number(step.seconds)} s", style="dim")
+        console.print(head)
+        seper, grogu = step.credit.seper, step.credit.grogu
+        if step.kind != "retrieve":
+            continue
+        if seper and seper.delta is not None:
+            line = Text(f"SePer {number(before)} → {number(seper.value)}")
+            line.append(f"   ΔSePer {interval(seper.delta, seper.low, seper.high)}")
+            line.append(f"\nShapley {number(seper.shapley, signed=True)} ")
+            line.append_text(bar(seper.delta if seper.shapley is None else seper.shapley))
+            if step.per_1000_tokens is not None:
+                line.append(f"   {number(step.per_1000_tokens, signed=True)} per 1,000 tokens")
+            console.print(Padding(line, (0, 0, 0, 4)))
+        if grogu:
+            held, gained = number(grogu.value, signed=True), number(grogu.delta, signed=True)
+            console.print(Padding(Text(f"GroGU {held}   ΔGroGU {gained}"), (0, 0, 0, 4)))
+
+
+def _with_belief_before(found: "RunReport") -> "Iterable[tuple[StepReport, float | None]]":
+    """Each step with the belief before it."""
+    before = found.total.seper.before if found.total.seper else None
+    for step in found.steps:
+        yield step, before
+        if step.credit.seper:
+            before = step.credit.seper.value
+
+
+def _deed(step: "StepReport") -> Text:
+    """What the step did, in a few words."""
+    text = Text(style="not bold")
+    if step.query is not None:
+        text.append(f"“{plain(step.query)}”")
+        for passage in step.passages:
+            name = plain(passage.title) or plain(passage.id)
+            text.append(
+                f" +{name}" if passage.new else f" ({name})", "green" if passage.new else "dim"
+            )
+    elif step.output is not None:
+        text.append(f"→ {plain(step.output)}")
+    return text
+
+
+def bar(value: float | None) -> Text:
+    """A bar of up to eight cells: green for gain, red for loss, empty for nothing."""
+    if value is None:
+        return Text("")
+    cells = min(BAR_CELLS, round(abs(value) * BAR_CELLS))
+    return Text("█" * cells, style="green" if value > 0 else "red")
+
+
+def interval(value: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return number(value, signed=True)
+    return f"{number(value, signed=True)} [{number(low, signed=True)}, {number(high, signed=True)}]"
+
+
+def _total(console: Console, total: "Total") -> None:
+    spent = (
+        f"{total.retrievals} retrievals, {total.usage.calls} calls, "
+        f"{total.usage.input_tokens} + {total.usage.output_tokens} tokens, {total.seconds:.2f} s"
+    )
+    parts = [spent]
+    if total.seper and total.seper.delta is not None:
+        seper = total.seper
+        change = interval(total.seper.delta, seper.low, seper.high)
+        believed = f"SePer {number(seper.before)} → {number(seper.after)}"
+        parts.append(f"{believed}, ΔSePer {change} (n {seper.n})")
+    if total.grogu and total.grogu.value is not None:
+        parts.append(f"GroGU {number(total.grogu.value, signed=True)}")
+    line = Text("total  ", style="bold")
+    line.append(", ".join(parts), style="not bold")
+    console.print(line)
+
+
+def _reasons(found: "RunReport") -> list[str]:
+    """Why numbers are missing, each once."""
+    parts = [
+        found.total.seper,
+        found.total.grogu,
+        *(part for step in found.steps for part in (step.credit.seper, step.credit.grogu)),
+    ]
+    return list(dict.fromkeys(part.reason for part in parts if part and part.reason))
