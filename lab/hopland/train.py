@@ -31,10 +31,13 @@ from hopscope.lab.hopland import blocks, tokenizer, world
 from hopscope.lab.hopland.blocks import Batch, Packed
 from hopscope.lab.hopland.contexts import Example, Mix, Sampler
 from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.optimizer import Muon
 
-PEAK_RATE, FINAL_RATE = 3e-3, 3e-4
+PEAK_RATES = (8e-3, 3e-3)
+"""Learning rates of Muon (matrices inside the layers) and of AdamW (everything else)."""
+FINAL_SHARE = 0.05
 WARM_UP_STEPS = 100
-BATCH_TOKENS = 4500
+BATCH_TOKENS = 6000
 COPY_UNTIL = 0.6
 POOL = 320
 """Examples drawn before they are sorted by length and cut into batches."""
@@ -55,8 +58,9 @@ STAGES: tuple[tuple[float, Mix, float], ...] = (
     (0.0, Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain"), 0.02),
     (0.22, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.05, phrasing="plain"), 0.02),
     (0.28, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.1), 0.02),
-    (0.38, Mix((1, 2, 3, 3, 4, 4, 5, 5, 6), FULL, 0.45, 0.22), 0.0),
-    (0.6, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.4, 0.25), 0.0),
+    (0.38, Mix((1, 2, 3, 4, 5), FULL, 0.5, 0.1), 0.0),
+    (0.56, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6), FULL, 0.45, 0.22), 0.0),
+    (0.72, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.4, 0.25), 0.0),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
@@ -162,15 +166,19 @@ class Trainer:
         with torch.no_grad():  # the last layer starts as nothing: fewer layers begin to copy sooner
             self.model.model.layers[-1].self_attn.o_proj.weight.zero_()
             self.model.model.layers[-1].mlp.down_proj.weight.zero_()
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=PEAK_RATE, betas=(0.9, 0.99), weight_decay=0.01
+        matrices = [w for w in self.model.model.layers.parameters() if w.ndim == 2]
+        others = [w for w in self.model.parameters() if all(w is not m for m in matrices)]
+        self.optimizers: tuple[torch.optim.Optimizer, ...] = (
+            Muon(matrices, lr=0.0),
+            torch.optim.AdamW(others, lr=0.0, betas=(0.9, 0.99), weight_decay=0.01),
         )
         self.step, self.tokens, self.seconds, self.copied = 0, 0, 0.0, False
         self.path = out / "checkpoint.pt"
         if self.path.exists():
             saved = torch.load(self.path, weights_only=True)
             self.model.load_state_dict(saved["model"])
-            self.optimizer.load_state_dict(saved["optimizer"])
+            for optimizer, state in zip(self.optimizers, saved.get("optimizers", ()), strict=False):
+                optimizer.load_state_dict(state)
             self.step, self.tokens = saved["step"], saved["tokens"]
             self.seconds, self.copied = saved["seconds"], saved["copied"]
 
@@ -183,7 +191,7 @@ class Trainer:
         """Write the checkpoint, whole or not at all."""
         state = {
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
             "tokens": self.tokens,
             "seconds": self.seconds,
@@ -203,14 +211,19 @@ class Trainer:
     def learn(self, batch: Batch) -> float:
         """One optimiser step; the clock counts it."""
         began = time.monotonic()
-        rate = FINAL_RATE + (PEAK_RATE - FINAL_RATE) * (1 + math.cos(math.pi * self.progress)) / 2
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * min(1.0, (self.step + 1) / WARM_UP_STEPS)
+        share = (1 + math.cos(math.pi * self.progress)) / 2
+        share = (FINAL_SHARE + (1 - FINAL_SHARE) * share) * min(
+            1.0, (self.step + 1) / WARM_UP_STEPS
+        )
+        for optimizer, peak in zip(self.optimizers, PEAK_RATES, strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = peak * share
         value = loss(self.model, batch)
         value.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
         self.step += 1
         self.tokens += int((batch.segments >= 0).sum())
         self.seconds += time.monotonic() - began
@@ -264,7 +277,9 @@ class Trainer:
             progress.value = self.progress
             if self.step % 50 == 0:
                 rate = round(self.tokens / self.seconds)
-                self.log(loss=round(average, 4), tokens=self.tokens, rate=rate, waited=round(waited))
+                self.log(
+                    loss=round(average, 4), tokens=self.tokens, rate=rate, waited=round(waited)
+                )
             if time.monotonic() - saved > 120:
                 self.save()
                 saved = time.monotonic()

@@ -65,7 +65,7 @@ def test_two_hundred_facts_stand_in_every_world() -> None:
 def test_there_are_at_least_fifteen_relations_with_enough_phrasings() -> None:
     assert len(RELATIONS) >= 15
     for relation in RELATIONS.values():
-        assert len(set(relation.seen)) >= 4
+        assert len(set(relation.phrasings)) >= 4
         assert relation.unseen not in relation.seen
         assert len(relation.questions) >= 2
         for pattern in relation.phrasings:
@@ -93,7 +93,10 @@ def test_training_worlds_never_use_a_held_out_phrasing() -> None:
 
 
 def test_a_chain_names_only_its_start_and_reasons_to_its_end() -> None:
-    steps = [Fact("Moon Harbor", "director", "Velora Tarn"), Fact("Velora Tarn", "birthplace", "Miskel")]
+    steps = [
+        Fact("Moon Harbor", "director", "Velora Tarn"),
+        Fact("Velora Tarn", "birthplace", "Miskel"),
+    ]
     asked = chain(random.Random(0), steps)
     assert "Moon Harbor" in asked.text
     assert "Velora Tarn" not in asked.text
@@ -108,7 +111,10 @@ def test_comparisons_and_yes_no_questions_follow_from_their_facts() -> None:
     rng = random.Random(0)
     old, new = Fact("Moon Harbor", "release_year", "1947"), Fact("Red Fox", "release_year", "1962")
     assert comparison(rng, new, old).answer == "Moon Harbor"
-    here, there = Fact("Velora Tarn", "birthplace", "Miskel"), Fact("Balin Dor", "birthplace", "Oren")
+    here, there = (
+        Fact("Velora Tarn", "birthplace", "Miskel"),
+        Fact("Balin Dor", "birthplace", "Oren"),
+    )
     assert yesno(rng, here, there).answer == "no"
     assert yesno(rng, here, Fact("Balin Dor", "birthplace", "Miskel")).answer == "yes"
 

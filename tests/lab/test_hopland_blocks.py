@@ -1,0 +1,123 @@
+"""Tokens, packed blocks, copying data and the optimiser."""
+
+import random
+from functools import cache
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from hopscope.lab.hopland import blocks, tokenizer, world
+from hopscope.lab.hopland.contexts import Example, Mix, Sampler
+from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.optimizer import orthogonal
+from hopscope.lab.hopland.train import copying
+from hopscope.runtime import prompts
+
+
+@cache
+def learned() -> PreTrainedTokenizerFast:
+    return tokenizer.learn()
+
+
+def examples(n: int) -> list[Example]:
+    rng = random.Random(0)
+    drawn = Sampler(
+        world.make(1, split="train"), rng, Forge(rng, "train", world.RESERVED)
+    )
+    mix = Mix((0, 2, 5), (("1", 1.0), ("2", 1.0), ("yesno", 1.0)), 0.5, 0.3, questions=4)
+    return [drawn.example(mix) for _ in range(n)]
+
+
+def ids(text: str) -> list[int]:
+    found: list[int] = learned()(text).input_ids
+    return found
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Moon Harbor was directed by Velora Tarn.", " Velora Tarn was born in Miskel."),
+        ("It was released in 1947.", " So the answer is: 1947."),
+    ],
+)
+def test_sentences_tokenise_alike_together_and_apart(first: str, second: str) -> None:
+    """IRCoT tokenises its prefix again at each step: other tokens would be another prompt."""
+    assert ids(first) + ids(second) == ids(first + second)
+
+
+def test_a_name_has_the_same_tokens_at_the_start_of_an_answer_and_inside_a_passage() -> None:
+    assert ids("Velora Tarn") == ids(" Velora Tarn")
+    inside = ids("by Velora Tarn.")
+    assert inside[1:-1] == ids("Velora Tarn")
+    assert learned().decode(ids("Velora Tarn, 1947.")).strip() == "Velora Tarn, 1947."
+
+
+def test_the_template_gives_one_beginning_of_text_and_ends_where_the_answer_begins() -> None:
+    prompt = prompts.short_answer("Who directed Moon Harbor?")
+    messages = [m.model_dump() for m in prompt.messages]
+    text = learned().apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    tokens = learned().convert_ids_to_tokens(ids(text))
+    assert tokens.count(tokenizer.BOS) == 1
+    assert tokens[-1] == tokenizer.ASSISTANT
+
+
+def test_a_block_has_the_logits_of_the_single_conversation_the_product_sends() -> None:
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(learned()),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            initializer_range=0.2,
+            tie_word_embeddings=True,
+        )
+    ).eval()
+    drawn = examples(3)
+    batch = blocks.collate(blocks.pack(learned(), drawn, passage_weight=0.0))
+    with torch.inference_mode():
+        together = model(
+            input_ids=batch.ids,
+            attention_mask=blocks.mask(batch.segments),
+            position_ids=batch.positions,
+        ).logits
+        for row, example in enumerate(drawn):
+            for number, (asked, reasoned) in enumerate(example.asked, start=1):
+                ask = prompts.chain_of_thought if reasoned else prompts.short_answer
+                messages = [m.model_dump() for m in ask(asked.text, example.passages).messages]
+                messages.append(
+                    {
+                        "role": "assistant",
+                        "content": asked.reasoning if reasoned else asked.answer,
+                    }
+                )
+                text = learned().apply_chat_template(messages, tokenize=False)
+                alone = model(input_ids=torch.tensor([ids(text)])).logits[0]
+                own = (batch.segments[row] == 0) | (batch.segments[row] == number)
+                torch.testing.assert_close(together[row, own], alone, atol=1e-4, rtol=1e-4)
+
+
+def test_the_loss_counts_answers_and_their_end_token_only() -> None:
+    [packed] = blocks.pack(learned(), examples(1), passage_weight=0.0)
+    counted = [i for i, w in zip(packed.ids, packed.weights, strict=True) if w]
+    assert counted.count(learned().eos_token_id) == 4
+    assert learned().convert_tokens_to_ids(tokenizer.USER) not in counted
+    assert learned().convert_tokens_to_ids(tokenizer.ASSISTANT) not in counted
+
+
+def test_copying_counts_repeats_only() -> None:
+    batch = copying(64, torch.Generator().manual_seed(0))
+    for row, weights in zip(batch.ids.tolist(), batch.weights.tolist(), strict=True):
+        period = weights.index(1.0)
+        assert 4 <= period < 32
+        assert all(row[i] == row[i - period] for i in range(period, len(row)))
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 16), (2, 24, 8), (2, 8, 24)])
+def test_orthogonal_updates_have_singular_values_near_one(shape: tuple[int, ...]) -> None:
+    found = orthogonal(torch.randn(shape, generator=torch.Generator().manual_seed(0)))
+    values = torch.linalg.svdvals(found)
+    assert float(values.min()) > 0.3
+    assert float(values.max()) < 1.3
