@@ -18,7 +18,8 @@ from langgraph.graph import END, START
 from hopscope.runtime.prompts import chain_of_thought
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest
+from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.workflows._fitting import generate
 from hopscope.workflows._paragraphs import cut, fresh
 from hopscope.workflows._text import extract_answer, first_sentence
 
@@ -50,13 +51,15 @@ def retrieve(state: State, deps: Deps, *, k: int, cap: int) -> Update:
 
 def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
     """One line of reasoning over the paragraphs, continuing `thoughts`."""
+
+    def request(evidence: Sequence[Passage]) -> GenerationRequest:
+        prompt = chain_of_thought(state["question"].text, evidence, thoughts)
+        return GenerationRequest(
+            prompt=prompt, max_tokens=MAX_THOUGHT_TOKENS, stop=("\n",), seed=deps.seed
+        )
+
     evidence = [cut(passage, SHOWN_WORDS) for passage in state["evidence"]]
-    prompt = chain_of_thought(state["question"].text, evidence, thoughts)
-    request = GenerationRequest(
-        prompt=prompt, max_tokens=MAX_THOUGHT_TOKENS, stop=("\n",), seed=deps.seed
-    )
-    [[generation]] = deps.reader.generate([request])
-    return generation.text
+    return generate(deps, evidence, request).text
 
 
 @step("generate")

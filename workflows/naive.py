@@ -3,12 +3,15 @@
 START ── retrieve ── answer ── END
 """
 
+from collections.abc import Sequence
+
 from langgraph.graph import START
 
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest
+from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.workflows._fitting import generate
 
 
 @step("retrieve")
@@ -19,13 +22,15 @@ def retrieve(state: State, deps: Deps, *, k: int) -> Update:
 
 @step("generate")
 def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
-    request = GenerationRequest(
-        prompt=short_answer(state["question"].text, state["evidence"]),
-        max_tokens=max_tokens,
-        stop=("\n",),
-        seed=deps.seed,
-    )
-    [[generation]] = deps.reader.generate([request])
+    def request(evidence: Sequence[Passage]) -> GenerationRequest:
+        return GenerationRequest(
+            prompt=short_answer(state["question"].text, evidence),
+            max_tokens=max_tokens,
+            stop=("\n",),
+            seed=deps.seed,
+        )
+
+    generation = generate(deps, state["evidence"], request)
     return {"answer": generation.text.strip(), "stop_reason": "answered"}
 
 

@@ -76,4 +76,3 @@ def test_help_answers_without_loading_a_model_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "doctor" in done.stdout
-

@@ -159,7 +159,6 @@ def test_a_passage_cannot_end_the_turn_it_stands_in(tmp_path: Path) -> None:
         assert ids.count(number) == usual.count(number)
 
 
-
 def test_the_end_token_is_in_no_sequence_but_its_likelihood_is_kept(tokenizer: Any) -> None:
     ids = tokenizer("no").input_ids
     written = draft(tokenizer)

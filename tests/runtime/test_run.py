@@ -1,11 +1,13 @@
 """`run()` as the one capture point, and what the step seam records."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.errors import ContextOverflow, ReaderError, UsageError
 from hopscope.runtime.run import Run, Workflow, run
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Passage, Question
+from hopscope.runtime.types import Generation, GenerationRequest, Passage, Question
 from hopscope.workflows import closed_book, ircot, naive
 from tests.talk import Reply, ScriptedRetriever, Talker
 
@@ -83,3 +85,17 @@ def test_an_empty_question_is_refused() -> None:
 def test_a_run_survives_json() -> None:
     result = ask(naive, ["a"], k=2)
     assert Run.model_validate_json(result.model_dump_json()) == result
+
+
+def test_what_does_not_fit_the_reader_is_left_out_from_the_end() -> None:
+    class Narrow(Talker):
+        def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+            if len(requests[0].prompt.shown) > 1:
+                raise ContextOverflow("narrow", tokens=900, reserved=32, context=512)
+            return super().generate(requests)
+
+    deps = Deps(reader=Narrow(["a"]), retriever=ScriptedRetriever(lambda _: PASSAGES))
+    result = run(Workflow("naive", naive.build(), {}), QUESTION, deps)
+    assert result.status == "ok", result.error
+    assert result.steps[1].shown == ("0",)
+    assert result.steps[0].dangling == ("1", "2")
