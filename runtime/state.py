@@ -11,7 +11,7 @@ from typing import Annotated, Required, TypedDict
 
 from langgraph.graph import StateGraph
 
-from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.ports import Entailment, Reader, Retriever
 from hopscope.runtime.types import Hit, Passage, Question, Step, StopReason
 
 
@@ -48,6 +48,8 @@ class Deps:
     seed: int = 0
     capture_content: bool = True
     """Whether spans carry prompts, passages and answers."""
+    entailment: Entailment | None = None
+    """For workflows that check their answers; None when the user chose none."""
 
 
 Graph = StateGraph[State, Deps, State, State]

@@ -1,6 +1,7 @@
 """What workflows read out of a model's text: its first sentence, its final answer."""
 
 import re
+import string
 from functools import cache
 
 import pysbd
@@ -26,4 +27,37 @@ def _segmenter() -> pysbd.Segmenter:
 def first_sentence(text: str) -> str:
     """The first sentence, stripped; an abbreviation such as "U.S." does not end it."""
     text = text.strip()
-    return str(_segmenter().segment(text)[0]).strip() if text else ""
+    return text[: sentence_end(text)]
+
+
+def sentence_end(text: str, *, least: int = 1) -> int:
+    """Where the first sentence of at least `least` characters ends, before the space after it."""
+    position = 0
+    for segment in _segmenter().segment(text):
+        sentence = segment.strip()
+        start = text.find(sentence, position)
+        if start < 0:  # pysbd marks stops with rare signs and loses those of the text itself
+            break
+        position = start + len(sentence)
+        if len(sentence) >= least:
+            return position
+    return len(text.rstrip())
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalise(answer: str) -> str:
+    """Lower case, without ASCII punctuation, articles and spare spaces, as SQuAD compares.
+
+    What tells a workflow that an answer did not change; scores have their own normalisers.
+    """
+    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
+
+
+def continued(text: str, piece: str) -> str:
+    """`text` and what the model wrote after it, which may come with or without its first space."""
+    if text and piece and not text[-1].isalnum() and not text[-1].isspace():
+        return f"{text} {piece.lstrip()}"
+    return text + piece
