@@ -1,0 +1,119 @@
+"""FLARE (direct): look one sentence ahead and search where the model is unsure of its words.
+
+Jiang, Xu, Gao, Sun, Liu, Dwivedi-Yu, Yang, Callan, Neubig: Active Retrieval Augmented
+Generation, EMNLP 2023 (arXiv 2305.06983), in the conditions of the authors' code.
+
+    START ── retrieve ──┬── look_ahead ⟲ ──┬── END    ⟲ sure: the draft stands
+                ↑       ↓       ↑          │
+                │    generate ──┘          │ a token below theta
+                └───────┴── formulate ─────┘
+"""
+
+from typing import Literal
+
+from langgraph.graph import START
+
+from hopscope.runtime.prompts import chain_of_thought
+from hopscope.runtime.state import Deps, merge
+from hopscope.runtime.step import step
+from hopscope.runtime.types import Generation, GenerationRequest
+from hopscope.workflows import _draft
+from hopscope.workflows._flare_questions import questions
+from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, Limit, append
+
+
+@step("retrieve")
+def retrieve(state: FlareState, deps: Deps, *, k: int) -> FlareUpdate:
+    """What is found replaces what was there; the first query is the question."""
+    rankings = deps.retriever.search(state.get("queries", (state["question"].text,)), k=k)
+    return {"evidence": merge((), _draft.interleave(rankings, k))}
+
+
+def write(state: FlareState, deps: Deps, limit: Limit, *, blind: bool = False) -> Generation:
+    """The sentence that continues the answer."""
+    evidence, text = () if blind else state["evidence"], state.get("text", "")
+    request = GenerationRequest(
+        prompt=chain_of_thought(state["question"].text, evidence, (text,)),
+        max_tokens=min(limit.sentence, limit.answer - state.get("length", 0)),
+        stop=("\n\n",),
+        seed=deps.seed,
+    )
+    [[generation]] = deps.reader.generate([request])
+    return _draft.first(generation, reader=deps.reader.name)
+
+
+@step("generate")
+def look_ahead(
+    state: FlareState, deps: Deps, *, limit: Limit, theta: float, variant: _draft.Variant
+) -> FlareUpdate:
+    draft = write(state, deps, limit, blind=variant == "paper")
+    sure = _draft.confident(draft, theta, at_threshold=variant == "code")
+    if not draft.text.strip() or (sure and variant != "code"):
+        return append(state, draft, max_tokens=limit.answer)
+    return {"draft": draft, "sure": sure, "output": draft.text}
+
+
+@step("generate")
+def formulate(
+    state: FlareState, deps: Deps, *, query: _draft.Query, beta: float, expand: bool
+) -> FlareUpdate:
+    draft = state["draft"] or Generation(text="")
+    if query == "masked":
+        masked = _draft.mask(draft, beta)
+        return {"queries": (masked,) if masked else (), "output": masked}
+    asked = questions(state, deps, _draft.spans(draft, beta), expand=expand)
+    queries = tuple(dict.fromkeys(filter(None, asked)))
+    return {"queries": queries, "output": "\n".join(queries), "parse_ok": all(asked)}
+
+
+@step("generate")
+def generate(state: FlareState, deps: Deps, *, limit: Limit) -> FlareUpdate:
+    """The sentence again, with the documents that there are now."""
+    return append(state, write(state, deps, limit), max_tokens=limit.answer)
+
+
+def after_retrieval(state: FlareState) -> Literal["look_ahead", "generate"]:
+    return "generate" if state.get("draft") else "look_ahead"
+
+
+def after_draft(state: FlareState) -> Literal["look_ahead", "formulate", "generate", "__end__"]:
+    if state["draft"] is None:
+        return next_sentence(state)
+    return "generate" if state["sure"] else "formulate"
+
+
+def after_queries(state: FlareState) -> Literal["retrieve", "generate"]:
+    return "retrieve" if state["queries"] else "generate"
+
+
+def next_sentence(state: FlareState) -> Literal["look_ahead", "__end__"]:
+    return "__end__" if "stop_reason" in state else "look_ahead"
+
+
+def build(
+    *,
+    k: int = 2,
+    theta: float = 0.8,
+    beta: float = 0.4,
+    query: _draft.Query = "masked",
+    variant: _draft.Variant = "mixed",
+    ahead: int = 64,
+    max_tokens: int = 256,
+    expand: bool = True,
+) -> FlareGraph:
+    """Tokens below `theta` start a search; those up to `beta` are masked, or asked about, each
+    span as the phrase it begins if `expand`. `ahead` bounds a sentence, `max_tokens` the answer.
+    `code` writes sure drafts again and searches at `theta` too; `paper` drafts without documents.
+    """
+    limit = Limit(sentence=ahead, answer=max_tokens)
+    graph = FlareGraph(FlareState, context_schema=Deps)
+    graph.add_node("retrieve", retrieve(k=k))
+    graph.add_node("look_ahead", look_ahead(limit=limit, theta=theta, variant=variant))
+    graph.add_node("formulate", formulate(query=query, beta=beta, expand=expand))
+    graph.add_node("generate", generate(limit=limit))
+    graph.add_edge(START, "retrieve")
+    graph.add_conditional_edges("retrieve", after_retrieval)
+    graph.add_conditional_edges("look_ahead", after_draft)
+    graph.add_conditional_edges("formulate", after_queries)
+    graph.add_conditional_edges("generate", next_sentence)
+    return graph
