@@ -1,0 +1,95 @@
+"""FLARE-instruct: the model itself asks for a search where it needs one, `[Search(query)]`.
+
+Jiang, Xu, Gao, Sun, Liu, Dwivedi-Yu, Yang, Callan, Neubig: Active Retrieval Augmented
+Generation, EMNLP 2023 (arXiv 2305.06983), section 3.1.
+
+    START ── generate ──┬── END  no search asked for
+                ↑       │
+                └── retrieve
+
+The authors favour "[" while the model writes and forbid it right after a search. A reader port
+has no such bias on tokens; `max_searches` bounds the loop instead: once they are spent, the task
+no longer offers the search.
+"""
+
+import re
+from typing import Literal
+
+from langgraph.graph import START
+
+from hopscope.runtime.prompts import REASON_TASK
+from hopscope.runtime.state import Deps, merge
+from hopscope.runtime.step import step
+from hopscope.runtime.types import GenerationRequest
+from hopscope.workflows._prompts import ask
+from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, append
+
+SEARCH_TASK = (
+    "Before any fact that you are not sure of, write [Search(QUERY)] and nothing after it; "
+    f"documents about QUERY will then be shown to you. {REASON_TASK}"
+)
+SEARCH = re.compile(r"\[\s*search\s*\(([^\n]*?)(?:\)\s*\]|\n|\Z)", re.IGNORECASE)
+LONGEST_QUERY = 64
+"""Words of a query; of a longer one the last."""
+
+
+def asked(text: str) -> tuple[str, str | None]:
+    """The text before the first search, and its query; None where no search is asked for."""
+    found = SEARCH.search(text)
+    if found is None:
+        return text, None
+    words = found.group(1).strip(" \t\"'`").split()
+    return text[: found.start()].rstrip(), " ".join(words[-LONGEST_QUERY:])
+
+
+@step("generate")
+def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: int) -> FlareUpdate:
+    """Write on until a search is asked for; it leaves no trace in the answer."""
+    text = state.get("text", "")
+    past = state.get("queries", ())
+    spent = len(past) >= max_searches
+    task = REASON_TASK if spent else SEARCH_TASK
+    request = GenerationRequest(
+        prompt=ask(state["question"].text, state.get("evidence", ()), task, prefix=text),
+        max_tokens=max_tokens - state.get("length", 0),
+        stop=("\n\n",) if spent else (")]", "\n\n"),
+        seed=deps.seed,
+    )
+    [[generation]] = deps.reader.generate([request])
+    kept, query = asked(generation.text)
+    searching = query is not None and not spent
+    more = {"finish_reason": "length"} if searching else {}
+    piece = generation.model_copy(update={"text": kept, **more})
+    update = append(state, piece, max_tokens=max_tokens)
+    if update.get("stop_reason") == "eos" and spent and max_searches:
+        update["stop_reason"] = "max_steps"
+    elif searching and "stop_reason" not in update:
+        update |= {
+            "queries": (*past, query or state["question"].text),
+            "parse_ok": bool(query),
+            "output": generation.text,
+        }
+    return update
+
+
+@step("retrieve")
+def retrieve(state: FlareState, deps: Deps, *, k: int) -> FlareUpdate:
+    """What is found replaces what was there."""
+    [hits] = deps.retriever.search([state["queries"][-1]], k=k)
+    return {"evidence": merge((), hits)}
+
+
+def next_step(state: FlareState) -> Literal["retrieve", "__end__"]:
+    return "__end__" if "stop_reason" in state else "retrieve"
+
+
+def build(*, k: int = 2, max_searches: int = 10, max_tokens: int = 256) -> FlareGraph:
+    """`max_tokens` bounds the answer, the queries in it included. A search without a query
+    searches for the question."""
+    graph = FlareGraph(FlareState, context_schema=Deps)
+    graph.add_node("generate", generate(max_searches=max_searches, max_tokens=max_tokens))
+    graph.add_node("retrieve", retrieve(k=k))
+    graph.add_edge(START, "generate")
+    graph.add_conditional_edges("generate", next_step)
+    graph.add_edge("retrieve", "generate")
+    return graph
