@@ -8,12 +8,10 @@ from hopscope.workflows._permutation import permutation
 from hopscope.workflows._rouge import rouge_l
 from hopscope.workflows._selection import necessary_information, selection, verdict
 
-REPLIES = st.text() | st.lists(
-    st.sampled_from(
-        ["My selection", ":", "[[", "]]", "[", "]", ",", " > ", "0", "1", "3", "-2", "99", "٣", "²"]
-        + ["Yes", "no", "My judgment: ", "Necessary information: ", "9" * 5000, "\n", "selection"]
-    )
-).map("".join)
+MARKERS = ["My selection", "selection", ":", "My judgment: ", "Necessary information: "]
+SIGNS = ["[[", "]]", "[", "]", ",", " > ", "\n", "Yes", "no"]
+DIGITS = ["0", "1", "3", "-2", "99", "٣", "²", "9" * 5000]
+REPLIES = st.text() | st.lists(st.sampled_from([*MARKERS, *SIGNS, *DIGITS])).map("".join)
 
 
 @pytest.mark.parametrize(

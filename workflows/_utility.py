@@ -1,0 +1,68 @@
+"""Utility judgments: which passages are useful to answer a question, by a model's word.
+
+Listwise shows it all passages at once and reads a list; pointwise asks about each for itself.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import GenerationRequest, Passage, Prompt
+from hopscope.workflows import _item_prompts as prompts
+from hopscope.workflows._item_prompts import Form
+from hopscope.workflows._selection import selection, verdict
+
+Judgment = Literal["listwise", "pointwise"]
+
+JUDGMENT_TOKENS = 32
+SELECTION_TOKENS = 8  # for each passage that may be listed
+ANSWER_TOKENS = {None: 0, "explicit": 96, "implicit": 256}  # for what is written first
+
+
+class Judged(NamedTuple):
+    """The useful ones."""
+
+    useful: tuple[Passage, ...]
+    """In the order they were shown in."""
+    ok: bool | None
+    """Whether all replies could be read; None when there was nothing to ask."""
+
+
+def judge(
+    deps: Deps,
+    question: str,
+    passages: Sequence[Passage],
+    judgment: Judgment,
+    reference: str = "",
+    form: Form = "explicit",
+    *,
+    first: Form | None = None,
+) -> Judged:
+    """The useful among the passages, given a `reference` answer of this `form`, if any.
+
+    `first`: the model writes an answer of that form before it judges, in the same reply.
+    """
+    if not passages:
+        return Judged((), None)
+
+    def ask(asked: Sequence[Prompt], tokens: int) -> list[str]:
+        limit = tokens + ANSWER_TOKENS[first]
+        requests = [
+            GenerationRequest(prompt=prompt, max_tokens=limit, seed=deps.seed) for prompt in asked
+        ]
+        return [generations[0].text for generations in deps.reader.generate(requests)]
+
+    if judgment == "listwise":
+        prompt = prompts.listwise(question, passages, reference, form, first)
+        tokens = JUDGMENT_TOKENS + SELECTION_TOKENS * len(passages)
+        [reply] = ask([prompt], tokens)
+        picked = selection(reply, len(passages), after_text=first is not None)
+        useful = (p for i, p in enumerate(passages, start=1) if i in picked.positions)
+        return Judged(tuple(useful), picked.ok)
+
+    asked = [prompts.pointwise(question, p, reference, form, first) for p in passages]
+    verdicts = [verdict(reply) for reply in ask(asked, JUDGMENT_TOKENS)]
+    return Judged(
+        tuple(p for p, useful in zip(passages, verdicts, strict=True) if useful),
+        ok=None not in verdicts,
+    )

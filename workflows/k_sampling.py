@@ -1,0 +1,69 @@
+"""k-sampling: judge the passages in their own and in shuffled orders, keep what most choose.
+
+Zhang, Zhang, Guo, de Rijke, Fan, Cheng: Are Large Language Models Good at Utility Judgments?,
+SIGIR 2024 (arXiv 2403.19216); each judgment is a UJ-ExpA reply, as in ITEM (arXiv 2406.11290).
+
+    START ── retrieve ── judge_utility ──┬── vote ── answer ── END
+                           ↑             │
+                           └─────────────┘  in the retriever's order, then in `k` shuffled ones
+"""
+
+from collections import Counter
+from functools import partial
+from random import Random
+
+from langgraph.graph import START
+
+from hopscope.runtime.state import Deps
+from hopscope.runtime.step import step
+from hopscope.runtime.types import Passage, digest
+from hopscope.workflows import _candidates
+from hopscope.workflows._candidates import Graph, State, Update, choose, record
+from hopscope.workflows._utility import judge
+
+LOOP = ["judge_utility", "vote"]
+
+
+def shuffled(
+    passages: tuple[Passage, ...], seed: int, question: str, t: int
+) -> tuple[Passage, ...]:
+    """The order of sample `t`: the given one at first, then one that depends on the arguments
+    alone, not on the samples before."""
+    if t == 0:
+        return passages
+    return tuple(Random(digest(str(seed), question, str(t))).sample(passages, len(passages)))
+
+
+@step("judge")
+def judge_utility(state: State, deps: Deps) -> Update:
+    """One sample: answer and select, in one reply."""
+    question, t = state["question"].text, state.get("t", 0)
+    listed = shuffled(state["candidates"], deps.seed, question, t)
+    useful, ok = judge(deps, question, listed, "listwise", first="explicit")
+    ballot = tuple(passage.key for passage in useful)
+    return {"t": t + 1, "ballots": (*state.get("ballots", ()), ballot), **record(useful, ok)}
+
+
+def next_step(state: State, *, k: int) -> str:
+    return "judge_utility" if state["candidates"] and state["t"] <= k else "vote"
+
+
+@step("vote")
+def vote(state: State, deps: Deps) -> Update:
+    """Keep what more than half of the samples chose: four of six by default."""
+    votes = Counter(key for ballot in state["ballots"] for key in ballot)
+    half = len(state["ballots"]) / 2
+    return choose(state, [p for p in state["candidates"] if votes[p.key] > half], None)
+
+
+def build(*, k: int = 5, candidates: int = 10, max_tokens: int = 32) -> Graph:
+    graph = Graph(State, context_schema=Deps)
+    graph.add_node("retrieve", _candidates.retrieve(candidates=candidates))
+    graph.add_node("judge_utility", judge_utility())
+    graph.add_node("vote", vote())
+    graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
+    graph.add_edge(START, "retrieve")
+    graph.add_edge("retrieve", "judge_utility")
+    graph.add_conditional_edges("judge_utility", partial(next_step, k=k), LOOP)
+    graph.add_edge("vote", "answer")
+    return graph

@@ -1,0 +1,17 @@
+"""UJ-ImpA: name the information needed and select the useful passages in one reply.
+
+A baseline of ITEM: Zhang, Bi, Guo, Cheng: An Iterative Utility Judgment Framework Inspired by
+Philosophical Relevance via LLMs, Findings of ACL 2026 (arXiv 2406.11290).
+
+    START ── retrieve ── judge_utility ── answer ── END
+"""
+
+from hopscope.workflows._candidates import Graph
+from hopscope.workflows._single_shot import single_shot
+from hopscope.workflows._utility import Judgment
+
+
+def build(*, judgment: Judgment = "listwise", candidates: int = 10, max_tokens: int = 32) -> Graph:
+    return single_shot(
+        judgment=judgment, first="implicit", candidates=candidates, max_tokens=max_tokens
+    )

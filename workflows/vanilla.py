@@ -1,0 +1,15 @@
+"""Vanilla utility judgment: select the useful passages at once, answer from those.
+
+Zhang, Zhang, Guo, de Rijke, Fan, Cheng: Are Large Language Models Good at Utility Judgments?,
+SIGIR 2024 (arXiv 2403.19216); in the prompts of ITEM (arXiv 2406.11290), whose baseline it is.
+
+    START ── retrieve ── judge_utility ── answer ── END
+"""
+
+from hopscope.workflows._candidates import Graph
+from hopscope.workflows._single_shot import single_shot
+from hopscope.workflows._utility import Judgment
+
+
+def build(*, judgment: Judgment = "listwise", candidates: int = 10, max_tokens: int = 32) -> Graph:
+    return single_shot(judgment=judgment, first=None, candidates=candidates, max_tokens=max_tokens)
