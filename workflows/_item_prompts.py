@@ -32,9 +32,10 @@ GO_ON = "Please give me the passages."
 RECEIVED = "Received passage [{i}]."
 
 REFERENCE = {
-    "explicit": "Reference answer, which may be wrong: {reference}\n",
+    "explicit": "Reference answer: {reference}\n",
     "implicit": "Information that may be necessary to answer: {reference}\n",
 }
+DOUBT = "The reference answer may be wrong.\n"  # only where one passage stands against it
 UTILITY = (
     "A passage has utility if it is relevant to the question and also useful for giving a correct "
     "answer to it."
@@ -49,11 +50,11 @@ WRITE_FIRST = {
 }
 SELECT = (
     "Question: {question}\n{reference}{utility}\n{first}"
-    "Select all passages above that have utility. Write only their numbers, in this form: "
+    "Select all passages above that have utility. Write their numbers in this form: "
     "My selection:[[i],[j],...]."
 )
 JUDGE = (
-    "Question: {question}\n{reference}Passage: {passage}\n{utility}\n{first}"
+    "Question: {question}\n{reference}{doubt}Passage: {passage}\n{utility}\n{first}"
     "Does the passage have utility? Write, in this form: My judgment: Yes, it has utility. Or: "
     "My judgment: No, it has none."
 )
@@ -126,6 +127,7 @@ def pointwise(
     task = JUDGE.format(
         question=question,
         reference=refer(reference, form),
+        doubt=DOUBT if reference and form == "explicit" else "",
         passage=show(passage),
         utility=UTILITY,
         first=WRITE_FIRST[first],

@@ -54,10 +54,13 @@ def selection(reply: str, n: int, *, after_text: bool = False) -> Picked:
 
 
 def verdict(reply: str) -> bool | None:
-    """Whether what follows the last "judgment", or the reply, begins with yes; None if with
-    neither yes nor no."""
-    found = _VERDICT.match(_JUDGMENT.split(reply)[-1])
-    return found.group(1).lower() == "yes" if found else None
+    """Whether yes follows the last "judgment" that yes or no follow; None if they follow none.
+    Without the marker, whether the reply begins with yes."""
+    before, *pieces = _JUDGMENT.split(reply)
+    for piece in reversed(pieces or [before]):
+        if found := _VERDICT.match(piece):
+            return found.group(1).lower() == "yes"
+    return None
 
 
 def necessary_information(reply: str) -> str | None:

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.run import Workflow, run
@@ -136,6 +138,22 @@ def test_as_pointwise_asks_about_each_passage() -> None:
     assert [r.prompt.shown for r in reader.requests[1:5]] == [("1",), ("2",), ("3",), ("4",)]
 
 
+@pytest.mark.parametrize(
+    ("judgment", "answer", "draft", "doubted"),
+    [
+        ("pointwise", "explicit", "Tarn", True),
+        ("pointwise", "explicit", "", False),
+        ("pointwise", "implicit", "Tarn", False),
+        ("listwise", "explicit", "Tarn", False),
+    ],
+)
+def test_one_passage_is_not_to_be_measured_by_a_wrong_answer(
+    judgment: str, answer: str, draft: str, doubted: bool
+) -> None:
+    _, reader, _ = ask([draft, "", "x"], FOUND[:1], m=1, judgment=judgment, answer=answer)
+    assert ("may be wrong" in reader.requests[1].prompt.text) == doubted
+
+
 def test_implicit_answers_are_references_without_their_marker() -> None:
     replies: list[Reply] = ["Necessary information: [its director]", pick(2), "x", pick(2), "Tarn"]
     result, reader, _ = ask(replies, answer="implicit")
@@ -239,6 +257,22 @@ def test_braces_in_texts_are_not_fields() -> None:
     passage = Passage(id="1", title="{n}", text="{question} {0}")
     _, reader, _ = ask(["{x}", pick(1), "{y}", pick(1), "z"], [passage])
     assert "[1] ({n}) {question} {0}" in reader.requests[1].prompt.text
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.sampled_from(sorted(STEPS)),
+    st.lists(st.sampled_from([pick(1), pick(2, 3), order(2, 1), order(4), "no", "", "[0] 7"])),
+)
+def test_whatever_is_replied_the_loop_ends_and_the_calls_add_up(
+    variant: str, replies: list[str]
+) -> None:
+    result, reader, _ = ask([*replies, *[""] * 10], variant=variant, k=2)
+    rounds, rest = divmod(len(reader.requests) - 1, len(STEPS[variant]))
+    assert (rest, len(result.steps)) == (0, 2 + rounds * len(STEPS[variant]))
+    assert 2 <= rounds <= 3
+    assert {p.id for p in result.evidence} <= {p.id for p in FOUND}
+    assert result.evidence
 
 
 def test_a_reader_that_fails_leaves_the_steps_it_took() -> None:

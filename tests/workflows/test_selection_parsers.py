@@ -66,6 +66,8 @@ def test_numbers_in_an_answer_are_no_selection() -> None:
         ("My judgment: No, it has none.", False),
         ("Answer: no one. My judgment: **Yes**", True),
         ("My judgement: yes", True),
+        ("My judgment: Yes. This judgment rests on its title.", True),
+        ("Yes, he did. My judgment: it may help.", None),
         ("Yes.", True),
         ("NO", False),
         ("Yesterday it rained.", None),
