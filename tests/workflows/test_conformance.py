@@ -1,0 +1,257 @@
+"""What holds for every workflow there is: a new file in `workflows/` is tested at once.
+
+A workflow that loops needs a reader that makes it loop: add a `Probe` to PROBES if what the
+reader says by default does not.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count, cycle
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hopscope import workflows
+from hopscope.runtime import components
+from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Passage, Question, Run, StopReason
+from hopscope.tracing.entailments import lexical
+from tests.probes import Say, Speaker
+from tests.talk import ScriptedRetriever
+
+NAMES = components.names(workflows)
+QUESTION = Question(text="Where was the director of Moon Harbor born?", answers=("Miskel",))
+PASSAGES = [Passage(id=str(i), title=f"Town {i}", text=f"Town {i} is old.") for i in range(12)]
+CITATION = re.compile(r"arXiv \d{4}\.\d{5}|et al\.,? \d{4}")
+UNCITED = {"closed_book"}  # no retrieval, no method: the baseline of every utility
+LOOP = "↑"  # how a drawing shows that the graph goes back
+
+
+ENDLESS = "Town {} is old. More of it follows."
+
+
+def numbered(template: str) -> Callable[[], Say]:
+    """A reader that never tires and never says the same twice."""
+
+    def start() -> Say:
+        numbers = count(1)
+        return lambda request: template.format(next(numbers))
+
+    return start
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How to make a workflow loop until it stops by itself."""
+
+    say: Callable[[], Say] = field(default_factory=lambda: numbered(ENDLESS))
+    unsure: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    stop: StopReason | None = None
+    """Why it ends; by default `max_steps` if it loops, else `answered`."""
+
+
+PROBES = {
+    "flare": Probe(unsure=("old",), stop="max_tokens"),
+    "flare_instruct": Probe(numbered("Town {0} is old. [Search(Town {0})]")),
+    "k_sampling": Probe(stop="answered"),  # always as many samples
+    "rankgpt": Probe(options={"window": 4, "stride": 2}, stop="answered"),  # always all windows
+    "self_ask": Probe(numbered("Town {0}.\nFollow up: How old is Town {0}?")),
+}
+
+
+def load(name: str) -> ModuleType:
+    return components.load(workflows, name)
+
+
+def build(name: str) -> Workflow:
+    options = dict(PROBES.get(name, Probe()).options)
+    return Workflow(name, load(name).build(**options), options)
+
+
+def ask(
+    name: str, say: Say | None = None, *, found: list[Passage] | None = None, seed: int = 0
+) -> tuple[Run, Speaker]:
+    probe = PROBES.get(name, Probe())
+    reader = Speaker(say or probe.say(), unsure=probe.unsure)
+    retriever = ScriptedRetriever(lambda query: PASSAGES if found is None else found)
+    deps = Deps(reader=reader, retriever=retriever, seed=seed, entailment=lexical.build())
+    return run(build(name), QUESTION, deps), reader
+
+
+def nodes_on_a_cycle(name: str) -> set[str]:
+    edges: dict[str, set[str]] = {}
+    for edge in build(name).graph.compile().get_graph().edges:
+        edges.setdefault(edge.source, set()).add(edge.target)
+
+    def reachable(start: str) -> set[str]:
+        seen: set[str] = set()
+        left = list(edges.get(start, ()))
+        while left:
+            node = left.pop()
+            if node not in seen:
+                seen.add(node)
+                left.extend(edges.get(node, ()))
+        return seen
+
+    return {node for node in edges if node in reachable(node)}
+
+
+def loops(name: str) -> bool:
+    return LOOP in (load(name).__doc__ or "")
+
+
+LOOPING = [name for name in NAMES if loops(name)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_docstring_cites_the_paper_and_draws_every_node(name: str) -> None:
+    text = load(name).__doc__ or ""
+    assert name in UNCITED or CITATION.search(text)
+    assert text.splitlines()[0].endswith("."), "the first line is the summary"
+    assert "START" in text
+    nodes = set(build(name).graph.compile().get_graph().nodes) - {"__start__", "__end__"}
+    assert [node for node in sorted(nodes) if node not in text] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_is_short_and_its_options_are_named(name: str) -> None:
+    module = load(name)
+    assert len(inspect.getsource(module).splitlines()) < 120
+    parameters = inspect.signature(module.build).parameters.values()
+    assert all(p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_graph_loops_where_the_drawing_does(name: str) -> None:
+    """A loop inside a node would leave one step where the paper has many."""
+    assert bool(nodes_on_a_cycle(name)) == loops(name)
+
+
+@pytest.mark.parametrize("name", LOOPING)
+def test_it_loops_at_least_twice(name: str) -> None:
+    result, _ = ask(name)
+    assert result.status == "ok", result.error
+    visits = [step.name for step in result.steps if step.name in nodes_on_a_cycle(name)]
+    most = max(map(visits.count, visits), default=0)
+    assert most >= 3, f"{name} went round {most - 1} times: give it a probe that makes it loop"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_stops_at_its_limit(name: str) -> None:
+    result, _ = ask(name)
+    assert result.status == "ok", result.error
+    expected = PROBES.get(name, Probe()).stop or ("max_steps" if loops(name) else "answered")
+    assert result.stop_reason == expected
+    assert result.answer is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_execution_of_a_node_is_one_step(name: str) -> None:
+    """LangGraph's own count against ours."""
+    probe = PROBES.get(name, Probe())
+    reader = Speaker(probe.say(), unsure=probe.unsure)
+    deps = Deps(
+        reader=reader,
+        retriever=ScriptedRetriever(lambda query: PASSAGES),
+        entailment=lexical.build(),
+    )
+    updates = (
+        build(name)
+        .graph.compile()
+        .stream(
+            {"question": QUESTION}, {"recursion_limit": 1000}, context=deps, stream_mode="updates"
+        )
+    )
+    executed = [(node, update["steps"]) for each in updates for node, update in each.items()]
+    assert [[step.name for step in steps] for _, steps in executed] == [[n] for n, _ in executed]
+    assert [step.index for _, steps in executed for step in steps] == list(range(len(executed)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_survives_an_empty_index(name: str) -> None:
+    result, _ = ask(name, found=[])
+    assert result.status == "ok", result.error
+    assert result.evidence == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_survives_a_reader_that_says_nothing(name: str) -> None:
+    result, reader = ask(name, lambda request: "")
+    assert result.status == "ok", result.error
+    assert result.answer == ""
+    assert len(reader.requests) < 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_run(name: str) -> None:
+    def facts(seed: int) -> list[object]:
+        result, reader = ask(name, seed=seed)
+        clock = {"started", "seconds", "span_id", "exchanges"}
+        return [*(step.model_dump(exclude=clock) for step in result.steps), *reader.requests]
+
+    assert facts(7) == facts(7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_request_carries_the_seed(name: str) -> None:
+    _, reader = ask(name, seed=7)
+    assert {request.seed for request in reader.requests} == {7}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tokens_of_the_steps_are_what_the_reader_counted(name: str) -> None:
+    result, reader = ask(name)
+    assert result.usage == reader.spent
+    assert result.usage.calls == len(reader.requests)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shown_has_been_found(name: str) -> None:
+    result, _ = ask(name)
+    found: set[str] = set()
+    for step in result.steps:
+        assert set(step.shown) <= found
+        found |= {hit.passage.key for hit in step.ranked}
+
+
+SAID = st.lists(
+    st.one_of(
+        st.text(max_size=30),
+        st.sampled_from(
+            [
+                "So the answer is: X.",
+                "[Search(a)]",
+                "Follow up: who?",
+                "Intermediate answer: b\n",
+                "So the final answer is: c",
+                "My selection:[[1],[0],[99]].",
+                "[2] > [1] > [1] > [9]",
+                "My judgment: No",
+                "Necessary information: [x]",
+                "Yes.",
+                "U.S. ",
+                "\n\n",
+            ]
+        ),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(said=st.lists(SAID.map("".join), min_size=1, max_size=4))
+def test_it_survives_whatever_the_reader_says(name: str, said: list[str]) -> None:
+    replies = cycle(said)
+    result, reader = ask(name, lambda request: next(replies))
+    assert result.status == "ok", result.error
+    assert result.answer is not None
+    assert result.usage == reader.spent
