@@ -6,11 +6,11 @@ reader says by default does not.
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count, cycle
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from hopscope import workflows
 from hopscope.runtime import components
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage, Question, Run, StopReason
@@ -70,19 +71,38 @@ def load(name: str) -> ModuleType:
     return components.load(workflows, name)
 
 
-def build(name: str) -> Workflow:
-    options = dict(PROBES.get(name, Probe()).options)
+def build(name: str, **options: Any) -> Workflow:
+    options = {**PROBES.get(name, Probe()).options, **options}
     return Workflow(name, load(name).build(**options), options)
 
 
+def cases() -> Iterator[Any]:
+    """Each workflow as it is, and with each choice of each option that is a closed set."""
+    for name in NAMES:
+        yield pytest.param(name, {}, id=name)
+        for option, hint in get_type_hints(load(name).build).items():
+            values = get_args(hint) if get_origin(hint) is Literal else ()
+            for value in (True, False) if hint is bool else values:
+                try:
+                    build(name, **{option: value})
+                except UsageError:  # does not go with the other options, and says so
+                    continue
+                yield pytest.param(name, {option: value}, id=f"{name} {option}={value}")
+
+
 def ask(
-    name: str, say: Say | None = None, *, found: list[Passage] | None = None, seed: int = 0
+    name: str,
+    say: Say | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    found: list[Passage] | None = None,
+    seed: int = 0,
 ) -> tuple[Run, Speaker]:
     probe = PROBES.get(name, Probe())
     reader = Speaker(say or probe.say(), unsure=probe.unsure)
     retriever = ScriptedRetriever(lambda query: PASSAGES if found is None else found)
     deps = Deps(reader=reader, retriever=retriever, seed=seed, entailment=lexical.build())
-    return run(build(name), QUESTION, deps), reader
+    return run(build(name, **(options or {})), QUESTION, deps), reader
 
 
 def nodes_on_a_cycle(name: str) -> set[str]:
@@ -107,6 +127,7 @@ def loops(name: str) -> bool:
     return LOOP in (load(name).__doc__ or "")
 
 
+CASES = list(cases())
 LOOPING = [name for name in NAMES if loops(name)]
 
 
@@ -174,16 +195,16 @@ def test_every_execution_of_a_node_is_one_step(name: str) -> None:
     assert [step.index for _, steps in executed for step in steps] == list(range(len(executed)))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_survives_an_empty_index(name: str) -> None:
-    result, _ = ask(name, found=[])
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_it_survives_an_empty_index(name: str, options: dict[str, Any]) -> None:
+    result, _ = ask(name, options=options, found=[])
     assert result.status == "ok", result.error
     assert result.evidence == ()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_survives_a_reader_that_says_nothing(name: str) -> None:
-    result, reader = ask(name, lambda request: "")
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_it_survives_a_reader_that_says_nothing(name: str, options: dict[str, Any]) -> None:
+    result, reader = ask(name, lambda request: "", options=options)
     assert result.status == "ok", result.error
     assert result.answer == ""
     assert len(reader.requests) < 100
@@ -205,16 +226,18 @@ def test_every_request_carries_the_seed(name: str) -> None:
     assert {request.seed for request in reader.requests} == {7}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_tokens_of_the_steps_are_what_the_reader_counted(name: str) -> None:
-    result, reader = ask(name)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_the_tokens_of_the_steps_are_what_the_reader_counted(
+    name: str, options: dict[str, Any]
+) -> None:
+    result, reader = ask(name, options=options)
     assert result.usage == reader.spent
     assert result.usage.calls == len(reader.requests)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_shown_has_been_found(name: str) -> None:
-    result, _ = ask(name)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_what_is_shown_has_been_found(name: str, options: dict[str, Any]) -> None:
+    result, _ = ask(name, options=options)
     found: set[str] = set()
     for step in result.steps:
         assert set(step.shown) <= found
@@ -246,12 +269,14 @@ SAID = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize(("name", "options"), CASES)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(said=st.lists(SAID.map("".join), min_size=1, max_size=4))
-def test_it_survives_whatever_the_reader_says(name: str, said: list[str]) -> None:
+def test_it_survives_whatever_the_reader_says(
+    name: str, options: dict[str, Any], said: list[str]
+) -> None:
     replies = cycle(said)
-    result, reader = ask(name, lambda request: next(replies))
+    result, reader = ask(name, lambda request: next(replies), options=options)
     assert result.status == "ok", result.error
     assert result.answer is not None
     assert result.usage == reader.spent
