@@ -2,7 +2,7 @@
 
     python -m hopscope.lab.hopland.export --run DIR [--out FOLDER]
 
-Writes `config.json`, `generation_config.json`, `model.safetensors` (float32) and the
+The weights are the running average. Writes `config.json`, `generation_config.json`, `model.safetensors` (float32) and the
 tokenizer with its chat template: what `AutoModelForCausalLM.from_pretrained(FOLDER)`,
 `AutoTokenizer.from_pretrained(FOLDER)` and vLLM load. The model card beside them is written
 by hand from the figures of `evaluate`.
@@ -22,7 +22,7 @@ from hopscope.runtime.readers import hf
 def export(run: Path, out: Path) -> None:
     """Write the reader of a training run's last checkpoint."""
     learned = tokenizer.load(run / "tokenizer")
-    weights = torch.load(run / "checkpoint.pt", weights_only=True)["model"]
+    weights = torch.load(run / "checkpoint.pt", weights_only=True)["averaged"]
     layers = 1 + max(int(name.split(".")[2]) for name in weights if ".layers." in name)
     width = weights["model.embed_tokens.weight"].shape[1]
     model = LlamaForCausalLM(config(learned, layers=layers, width=width))
@@ -35,6 +35,7 @@ def export(run: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(str(out))
     tokenizer.save(learned, out)
+    (out / "model.safetensors").chmod(0o644)
 
 
 def main() -> None:

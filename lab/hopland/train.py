@@ -25,6 +25,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hopscope.lab.hopland import blocks, tokenizer, world
@@ -36,6 +37,8 @@ from hopscope.lab.hopland.optimizer import Muon
 PEAK_RATES = (8e-3, 3e-3)
 """Learning rates of Muon (matrices inside the layers) and of AdamW (everything else)."""
 FINAL_SHARE = 0.05
+AVERAGING = 0.995
+"""Decay of the running average of the weights: that average is what is measured and shipped."""
 WARM_UP_STEPS = 100
 BATCH_TOKENS = 6000
 COPY_UNTIL = 0.6
@@ -172,11 +175,14 @@ class Trainer:
             Muon(matrices, lr=0.0),
             torch.optim.AdamW(others, lr=0.0, betas=(0.9, 0.99), weight_decay=0.01),
         )
+        self.averaged = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGING))
         self.step, self.tokens, self.seconds, self.copied = 0, 0, 0.0, False
         self.path = out / "checkpoint.pt"
         if self.path.exists():
             saved = torch.load(self.path, weights_only=True)
             self.model.load_state_dict(saved["model"])
+            self.averaged.module.load_state_dict(saved.get("averaged", saved["model"]))
+            self.averaged.n_averaged += 1
             for optimizer, state in zip(self.optimizers, saved.get("optimizers", ()), strict=False):
                 optimizer.load_state_dict(state)
             self.step, self.tokens = saved["step"], saved["tokens"]
@@ -191,6 +197,7 @@ class Trainer:
         """Write the checkpoint, whole or not at all."""
         state = {
             "model": self.model.state_dict(),
+            "averaged": self.averaged.module.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
             "tokens": self.tokens,
@@ -224,6 +231,7 @@ class Trainer:
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad()
+        self.averaged.update_parameters(self.model)
         self.step += 1
         self.tokens += int((batch.segments >= 0).sum())
         self.seconds += time.monotonic() - began
@@ -260,7 +268,7 @@ class Trainer:
             self.train(queue, progress, held_out)
         finally:  # also when interrupted
             self.save()
-        self.log(tokens=self.tokens, held_out=measure(self.model, held_out))
+        self.log(tokens=self.tokens, held_out=measure(self.averaged.module, held_out))
 
     def train(
         self, queue: "Queue[Batch]", progress: "Synchronized[float]", held_out: "HeldOut"
@@ -285,7 +293,7 @@ class Trainer:
                 saved = time.monotonic()
             if self.seconds - measured > 240:
                 measured = self.seconds
-                self.log(tokens=self.tokens, held_out=measure(self.model, held_out))
+                self.log(tokens=self.tokens, held_out=measure(self.averaged.module, held_out))
 
 
 HeldOut = list[tuple[Batch, list[list[str]]]]
