@@ -8,8 +8,12 @@ from math import exp
 from typing import Literal
 
 from hopscope.runtime.errors import ReaderError
-from hopscope.runtime.types import Generation, Hit
+from hopscope.runtime.prompts import chain_of_thought
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage
+from hopscope.workflows import _fitting
 from hopscope.workflows._text import sentence_end
+from hopscope.workflows._writing import FlareState, Limit
 
 Query = Literal["masked", "question"]
 """How an unsure draft becomes a query: without its unsure words, or as questions about them."""
@@ -22,6 +26,25 @@ LONGEST_QUERY = 64
 """Tokens of a query."""
 NEAR = 5
 """Unsure tokens less than this apart belong to one span."""
+
+
+def write(state: FlareState, deps: Deps, limit: Limit, *, blind: bool = False) -> Generation:
+    """The sentence that continues the answer; `blind` is without documents.
+
+    Raises:
+        ReaderError: the reader told no probabilities.
+    """
+
+    def request(evidence: Sequence[Passage]) -> GenerationRequest:
+        return GenerationRequest(
+            prompt=chain_of_thought(state["question"].text, evidence, (state.get("text", ""),)),
+            max_tokens=min(limit.sentence, limit.answer - state.get("length", 0)),
+            stop=("\n\n",),
+            seed=deps.seed,
+        )
+
+    generation = _fitting.generate(deps, () if blind else state["evidence"], request)
+    return first(generation, reader=deps.reader.name)
 
 
 def first(draft: Generation, *, reader: str) -> Generation:

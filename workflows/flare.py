@@ -13,10 +13,9 @@ from typing import Literal
 
 from langgraph.graph import START
 
-from hopscope.runtime.prompts import chain_of_thought
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import Generation, GenerationRequest
+from hopscope.runtime.types import Generation
 from hopscope.workflows import _draft
 from hopscope.workflows._flare_questions import questions
 from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, Limit, append
@@ -29,24 +28,11 @@ def retrieve(state: FlareState, deps: Deps, *, k: int) -> FlareUpdate:
     return {"evidence": merge((), _draft.interleave(rankings, k))}
 
 
-def write(state: FlareState, deps: Deps, limit: Limit, *, blind: bool = False) -> Generation:
-    """The sentence that continues the answer."""
-    evidence, text = () if blind else state["evidence"], state.get("text", "")
-    request = GenerationRequest(
-        prompt=chain_of_thought(state["question"].text, evidence, (text,)),
-        max_tokens=min(limit.sentence, limit.answer - state.get("length", 0)),
-        stop=("\n\n",),
-        seed=deps.seed,
-    )
-    [[generation]] = deps.reader.generate([request])
-    return _draft.first(generation, reader=deps.reader.name)
-
-
 @step("generate")
 def look_ahead(
     state: FlareState, deps: Deps, *, limit: Limit, theta: float, variant: _draft.Variant
 ) -> FlareUpdate:
-    draft = write(state, deps, limit, blind=variant == "paper")
+    draft = _draft.write(state, deps, limit, blind=variant == "paper")
     sure = _draft.confident(draft, theta, at_threshold=variant == "code")
     if not draft.text.strip() or (sure and variant != "code"):
         return append(state, draft, max_tokens=limit.answer)
@@ -69,7 +55,7 @@ def formulate(
 @step("generate")
 def generate(state: FlareState, deps: Deps, *, limit: Limit) -> FlareUpdate:
     """The sentence again, with the documents that there are now."""
-    return append(state, write(state, deps, limit), max_tokens=limit.answer)
+    return append(state, _draft.write(state, deps, limit), max_tokens=limit.answer)
 
 
 def after_retrieval(state: FlareState) -> Literal["look_ahead", "generate"]:

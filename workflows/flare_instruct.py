@@ -13,6 +13,7 @@ no longer offers the search.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from langgraph.graph import START
@@ -20,7 +21,8 @@ from langgraph.graph import START
 from hopscope.runtime.prompts import REASON_TASK
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest
+from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.workflows import _fitting
 from hopscope.workflows._prompts import ask
 from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, append
 
@@ -49,13 +51,16 @@ def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: in
     past = state.get("queries", ())
     spent = len(past) >= max_searches
     task = REASON_TASK if spent else SEARCH_TASK
-    request = GenerationRequest(
-        prompt=ask(state["question"].text, state.get("evidence", ()), task, prefix=text),
-        max_tokens=max_tokens - state.get("length", 0),
-        stop=("\n\n",) if spent else (")]", "\n\n"),
-        seed=deps.seed,
-    )
-    [[generation]] = deps.reader.generate([request])
+
+    def request(evidence: Sequence[Passage]) -> GenerationRequest:
+        return GenerationRequest(
+            prompt=ask(state["question"].text, evidence, task, prefix=text),
+            max_tokens=max_tokens - state.get("length", 0),
+            stop=("\n\n",) if spent else (")]", "\n\n"),
+            seed=deps.seed,
+        )
+
+    generation = _fitting.generate(deps, state.get("evidence", ()), request)
     kept, query = asked(generation.text)
     searching = query is not None and not spent
     more = {"finish_reason": "length"} if searching else {}

@@ -8,6 +8,7 @@ Iterative Retrieval-Generation Synergy, Findings of EMNLP 2023 (arXiv 2305.15294
                 └───────────────────┘  `iterations` times
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from langgraph.graph import START
@@ -15,7 +16,8 @@ from langgraph.graph import START
 from hopscope.runtime.prompts import chain_of_thought, short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest
+from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.workflows import _fitting
 from hopscope.workflows._text import extract_answer, normalise
 
 Output = Literal["answer", "reasoning"]
@@ -42,13 +44,16 @@ def generate(
 ) -> Update:
     """Answer from these paragraphs alone: the last answer shapes the query, not the prompt."""
     prompt = short_answer if output == "answer" else chain_of_thought
-    request = GenerationRequest(
-        prompt=prompt(state["question"].text, state["evidence"]),
-        max_tokens=max_tokens,
-        stop=("\n",),
-        seed=deps.seed,
-    )
-    [[generation]] = deps.reader.generate([request])
+
+    def request(evidence: Sequence[Passage]) -> GenerationRequest:
+        return GenerationRequest(
+            prompt=prompt(state["question"].text, evidence),
+            max_tokens=max_tokens,
+            stop=("\n",),
+            seed=deps.seed,
+        )
+
+    generation = _fitting.generate(deps, state["evidence"], request)
     text = generation.text.strip()
     written = (*state.get("thoughts", ()), text)
     update: Update = {"thoughts": written, "answer": text}

@@ -10,6 +10,7 @@ Context, ICLR 2024 (arXiv 2310.01558).
                 └──────────────┘                                        └── closed_book ── END
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from langgraph.graph import END, START
@@ -18,7 +19,8 @@ from hopscope.runtime.errors import EntailmentError
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest
+from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.workflows import _fitting
 from hopscope.workflows import _self_ask as form
 from hopscope.workflows._prompts import ask as prompt
 from hopscope.workflows._self_ask import SelfAskGraph, SelfAskState, SelfAskUpdate
@@ -38,14 +40,17 @@ def retrieve(state: SelfAskState, deps: Deps, *, k: int, contexts: Contexts) -> 
 def ask(state: SelfAskState, deps: Deps, *, rounds: int, max_tokens: int) -> SelfAskUpdate:
     """Answer the last follow-up, then ask the next one or give the final answer."""
     turns = state.get("thoughts", ())
-    so_far = form.dialogue(turns)
-    request = GenerationRequest(
-        prompt=prompt(state["question"].text, state["evidence"], form.TASK, prefix=so_far),
-        max_tokens=max_tokens,
-        stop=(f"\n{form.INTERMEDIATE}",),
-        seed=deps.seed,
-    )
-    [[generation]] = deps.reader.generate([request])
+
+    def request(evidence: Sequence[Passage]) -> GenerationRequest:
+        so_far = form.dialogue(turns)
+        return GenerationRequest(
+            prompt=prompt(state["question"].text, evidence, form.TASK, prefix=so_far),
+            max_tokens=max_tokens,
+            stop=(f"\n{form.INTERMEDIATE}",),
+            seed=deps.seed,
+        )
+
+    generation = _fitting.generate(deps, state["evidence"], request)
     turn = form.read(generation.text)
     update: SelfAskUpdate = {"thoughts": (*turns, turn.text), "output": turn.text}
     update["parse_ok"] = turn.follow_up is not None or turn.answer is not None
