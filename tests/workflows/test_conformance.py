@@ -6,7 +6,7 @@ reader says by default does not.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, cycle
 from types import ModuleType
@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from hopscope import workflows
 from hopscope.runtime import components
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import ContextOverflow, UsageError
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Passage, Question, Run, StopReason
+from hopscope.runtime.types import Generation, GenerationRequest, Passage, Question, Run, StopReason
 from hopscope.tracing.entailments import lexical
 from tests.probes import Say, Speaker
 from tests.talk import ScriptedRetriever
@@ -280,3 +280,29 @@ def test_it_survives_whatever_the_reader_says(
     assert result.status == "ok", result.error
     assert result.answer is not None
     assert result.usage == reader.spent
+
+
+JUDGES = {"item", "k_sampling", "rankgpt", "uj_expa", "uj_impa", "vanilla"}
+"""They compare all candidates in one prompt: what does not fit is told rather than left out."""
+
+
+class Narrow(Speaker):
+    """Has room for one passage."""
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        for request in requests:
+            if len(request.prompt.shown) > 1:
+                raise ContextOverflow(self.name, 100, 10, 50)
+        return super().generate(requests)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evidence_gives_way_where_a_prompt_does_not_fit(name: str) -> None:
+    probe = PROBES.get(name, Probe())
+    reader = Narrow(probe.say(), unsure=probe.unsure)
+    retriever = ScriptedRetriever(lambda query: PASSAGES)
+    result = run(build(name), QUESTION, Deps(reader=reader, retriever=retriever))
+    if name in JUDGES and result.error:
+        assert result.error.type == "ContextOverflow"
+    else:
+        assert result.status == "ok", result.error
