@@ -306,3 +306,11 @@ def test_evidence_gives_way_where_a_prompt_does_not_fit(name: str) -> None:
         assert result.error.type == "ContextOverflow"
     else:
         assert result.status == "ok", result.error
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_read_from_text_as_its_default_is_written(name: str) -> None:
+    make = load(name).build
+    defaults = {key: p.default for key, p in components.options(make).items()}
+    written = {key: str(value) for key, value in defaults.items() if value is not None}
+    assert components.parse_options(make, written) == defaults
