@@ -58,6 +58,12 @@ def test_it_can_stop_when_the_answer_repeats_up_to_normalisation() -> None:
     assert result.answer == "The Miskel."
 
 
+def test_a_first_answer_that_is_empty_repeats_nothing() -> None:
+    result, reader, _ = ask(["", "Miskel", "Miskel"], stop_when_stable=True)
+    assert result.stop_reason == "answer_stable"
+    assert len(reader.requests) == 3
+
+
 def test_one_iteration_is_naive_rag() -> None:
     result, reader, _ = ask(["Miskel"], iterations=1, stop_when_stable=True)
     assert [s.name for s in result.steps] == ["retrieve", "generate"]
