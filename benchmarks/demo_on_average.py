@@ -21,10 +21,10 @@ import numpy as np
 from hopscope.cli import wiring
 from hopscope.cli.appraise import appraise
 from hopscope.lab.hopland import data
+from hopscope.runtime.answers import exact_match
 from hopscope.runtime.run import run
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Credit
-from hopscope.tracing.answers import exact_match
 
 
 def interval(values: Sequence[float], seed: int = 0) -> dict[str, float | int]:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tests.fakes import ScriptedReader
-
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage, Usage
+from tests.fakes import ScriptedReader
 
 Reply = str | Exception
 

@@ -1,7 +1,6 @@
 """What workflows read out of a model's text: its first sentence, its final answer."""
 
 import re
-import string
 from functools import cache
 
 import pysbd
@@ -42,18 +41,6 @@ def sentence_end(text: str, *, least: int = 1) -> int:
         if len(sentence) >= least:
             return position
     return len(text.rstrip())
-
-
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-def normalise(answer: str) -> str:
-    """Lower case, without ASCII punctuation, articles and spare spaces, as SQuAD compares.
-
-    What tells a workflow that an answer did not change; scores have their own normalisers.
-    """
-    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
 def continued(text: str, piece: str) -> str:

@@ -20,7 +20,7 @@ from hopscope.runtime.types import Passage
 
 @dataclass(frozen=True)
 class Mix:
-    """What a stage of the curriculum draws from; all numbers but `passages` are weights or shares."""
+    """What a stage of the curriculum draws from."""
 
     passages: tuple[int, ...]
     """How many passages a context has, drawn uniformly."""
@@ -31,6 +31,7 @@ class Mix:
     missing: float
     """The share of questions whose evidence is not in the context."""
     questions: int = 8
+    """At most; short contexts get fewer."""
     phrasing: Phrasing = "seen"
 
 
@@ -53,7 +54,7 @@ class Sampler:
         self.rng = rng
         self.forge = forge
         self.kind_of: dict[str, Kind] = {n: k for k in FRESH_KINDS for n in world.entities[k]}
-        self.kind_of |= {name: "country" for name in FIXED_NAMES["country"]}
+        self.kind_of |= dict.fromkeys(FIXED_NAMES["country"], "country")
         self.by_subject = group(world.facts.values())
         self.by_relation: dict[str, list[Fact]] = defaultdict(list)
         self.into: dict[str, list[Fact]] = defaultdict(list)
@@ -68,10 +69,13 @@ class Sampler:
         """One context with its questions."""
         rng = self.rng
         shown = self.context(rng.choice(mix.passages))
+        # Few passages hold few facts; more questions than that would only repeat.
+        count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
         told = [fact for i in shown for fact in self.world.tellings[i].facts]
         shapes, weights = zip(*mix.tasks, strict=True)
-        asked, missing = [], []
-        for shape in rng.choices(shapes, weights, k=mix.questions):
+        asked: list[tuple[Asked, bool]] = []
+        missing: list[bool] = []
+        for shape in rng.choices(shapes, weights, k=count):
             absent = not told or rng.random() < mix.missing
             ask = self.absent if absent else self.present
             question = ask(shape, told)
@@ -156,7 +160,7 @@ class Sampler:
 
     def chains(self, by_subject: dict[str, list[Fact]], hops: int) -> list[tuple[Fact, ...]]:
         """All chains of told facts of this length, the last hop perhaps a fixed fact."""
-        found = [(f,) for facts in by_subject.values() for f in facts]
+        found: list[tuple[Fact, ...]] = [(f,) for facts in by_subject.values() for f in facts]
         for _ in range(hops - 1):
             longer: list[tuple[Fact, ...]] = []
             for steps in found:
@@ -197,13 +201,13 @@ class Sampler:
         """Relations and a start: near the told facts, or leading into them, or anywhere."""
         rng = self.rng
         draw = rng.random()
-        if told and draw < 0.35:  # begins with a told fact, or at an entity that is told of
+        if told and draw < 0.3:  # begins with a told fact, or at an entity that is told of
             fact = rng.choice(told)
             rest = path(rng, RELATIONS[fact.relation].object, hops - 1) if hops > 1 else ()
             if rest:
                 return (RELATIONS[fact.relation], *rest), fact.subject
             start = rng.choice((fact.subject, fact.object))
-        elif told and draw < 0.6 and hops > 1:  # its later hops are told, its first is not
+        elif told and draw < 0.75 and hops > 1:  # its later hops are told, its first is not
             fact = rng.choice(told)
             before = [f for f in self.into.get(fact.subject, []) if f not in told]
             if before:

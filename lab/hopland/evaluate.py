@@ -141,8 +141,7 @@ def reasoned(reader: Reader, rows: Sequence[tuple[Asked, Sequence[Passage]]]) ->
 def beliefs(reader: Reader, rows: Sequence[tuple[Asked, Sequence[Passage]]]) -> list[float]:
     """The probability of the gold answer as the short answer, the end token left out."""
     requests = [
-        ScoreRequest(prompt=prompts.short_answer(a.text, e), continuation=a.answer)
-        for a, e in rows
+        ScoreRequest(prompt=prompts.short_answer(a.text, e), continuation=a.answer) for a, e in rows
     ]
     scored = [s for i in range(0, len(rows), BATCH) for s in reader.score(requests[i : i + BATCH])]
     return [2.718281828459045 ** sum(s.logprobs) for s in scored]
@@ -193,7 +192,7 @@ def figures(reader: Reader, n: int) -> list[Figure]:
         share("three hops, short answer", short(reader, _over(three))),
         share("fixed facts without passages, short answer", short(reader, fixed)),
         share("one hop, gold passage removed, gold answer", short(reader, without), "<= .10"),
-        Figure("one hop, AUROC of KeyEntropy, with or without", float(auroc), 2 * n, wanted=">= .90"),
+        Figure("one hop, AUROC of KeyEntropy", float(auroc), 2 * n, wanted=">= .90"),
         mean("belief, two hops, both gold passages", beliefs(reader, _over(two)), ">= .7"),
     ]
     for name, evidence in BELIEF_CONTEXTS.items():

@@ -2,10 +2,10 @@
 
     python -m hopscope.lab.hopland.export --run DIR [--out FOLDER]
 
-The weights are the running average. Writes `config.json`, `generation_config.json`, `model.safetensors` (float32) and the
-tokenizer with its chat template: what `AutoModelForCausalLM.from_pretrained(FOLDER)`,
-`AutoTokenizer.from_pretrained(FOLDER)` and vLLM load. The model card beside them is written
-by hand from the figures of `evaluate`.
+The weights are the running average. Writes `config.json`, `generation_config.json`,
+`model.safetensors` (float32) and the tokenizer with its chat template: what
+`AutoModelForCausalLM.from_pretrained(FOLDER)`, `AutoTokenizer.from_pretrained(FOLDER)` and vLLM
+load. The model card beside them is written by hand from the figures of `evaluate`.
 """
 
 import argparse

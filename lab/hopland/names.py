@@ -55,6 +55,8 @@ NOUNS = (
     "Spring Star Station Stone Storm Stranger Street Sword Tide Tower Train Valley Voice Wave Wind "
     "Window Wolf"
 ).split()
+FIRST_NAMES, LAST_NAMES = STEMS, (*ADJECTIVES, *NOUNS)
+"""Persons are called by two words that are one token each; which two, is new for each."""
 COMPANY_WORDS = "Works Group Motors Foods Systems Pictures Press Industries Media Tools".split()
 UNIVERSITY_WORDS = "University College Institute Academy".split()
 YEARS = range(1900, 2020)
@@ -75,7 +77,7 @@ def draw(kind: Kind, rng: random.Random) -> str:
     """Any name of this kind, whatever its split."""
     match kind:
         case "person":
-            return f"{word(rng)} {word(rng)}"
+            return f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)}"
         case "film":
             return f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
         case "company":

@@ -1,7 +1,8 @@
 """The relations of Hopland and the ways to say and to ask them.
 
 Invariant: the last passage phrasing of each relation is held out; training text never
-uses it. `{s}` stands for the subject, `{o}` for the object.
+uses it. `{s}` stands for the subject, `{o}` for the object, which always comes last: a small
+causal reader cannot mark an object whose relation it has not read yet (docs/reader.md).
 """
 
 from dataclasses import dataclass
@@ -46,22 +47,22 @@ FRESH = (
         (
             "{s} was born in {o}.",
             "The birthplace of {s} is {o}.",
-            "Born in {o}, {s} left home early.",
-            "It was in {o} that {s} was born.",
+            "The city where {s} was born is {o}.",
+            "The birthplace city of {s} is {o}.",
         ),
     ),
     Relation(
         "birth_year",
         "person",
         "year",
-        "{s} was born in {o}.",
+        "{s} was born in the year {o}.",
         ("the birth year of {s}",),
         ("When was {s} born?", "In which year was {s} born?", "What is the birth year of {s}?"),
         (
             "{s} was born in the year {o}.",
-            "In {o}, {s} was born.",
             "The birth year of {s} is {o}.",
             "{s} has a birth year of {o}.",
+            "The year when {s} was born is {o}.",
         ),
     ),
     Relation(
@@ -74,8 +75,8 @@ FRESH = (
         (
             "{s} is married to {o}.",
             "The spouse of {s} is {o}.",
-            "{s} has {o} as spouse.",
-            "{s} took {o} as spouse and married in May.",
+            "The person married to {s} is {o}.",
+            "{s} has a spouse named {o}.",
         ),
     ),
     Relation(
@@ -87,9 +88,9 @@ FRESH = (
         ("Who employs {s}?", "Which company does {s} work for?", "What is the employer of {s}?"),
         (
             "{s} works for {o}.",
-            "{o} employs {s}.",
             "The employer of {s} is {o}.",
-            "{s} has {o} as employer.",
+            "{s} is employed by {o}.",
+            "The company that employs {s} is {o}.",
         ),
     ),
     Relation(
@@ -103,7 +104,7 @@ FRESH = (
             "{s} studied at {o}.",
             "The alma mater of {s} is {o}.",
             "{s} was a student at {o}.",
-            "At {o}, {s} studied for a degree.",
+            "The school where {s} studied is {o}.",
         ),
     ),
     Relation(
@@ -115,9 +116,9 @@ FRESH = (
         ("Who directed {s}?", "Who is the director of {s}?"),
         (
             "{s} was directed by {o}.",
-            "{o} directed {s}.",
             "The director of {s} is {o}.",
-            "{s} has {o} as its director.",
+            "The person who directed {s} is {o}.",
+            "{s} has a director named {o}.",
         ),
     ),
     Relation(
@@ -129,9 +130,9 @@ FRESH = (
         ("Who stars in {s}?", "Who is the star of {s}?", "Who is the lead actor of {s}?"),
         (
             "{s} stars {o}.",
-            "{o} stars in {s}.",
-            "The lead actor of {s} is {o}.",
             "The star of {s} is {o}.",
+            "The lead actor of {s} is {o}.",
+            "{s} has a star named {o}.",
         ),
     ),
     Relation(
@@ -143,9 +144,9 @@ FRESH = (
         ("Who wrote the music of {s}?", "Who is the composer of {s}?"),
         (
             "{s} has music by {o}.",
-            "{o} wrote the music of {s}.",
             "The composer of {s} is {o}.",
-            "The music for {s} was written by {o}.",
+            "The music of {s} was written by {o}.",
+            "The person who wrote the music of {s} is {o}.",
         ),
     ),
     Relation(
@@ -176,8 +177,8 @@ FRESH = (
         (
             "{s} was filmed in {o}.",
             "The filming place of {s} is {o}.",
-            "{s} was shot in {o}.",
-            "It was in {o} that {s} was filmed.",
+            "The city where {s} was filmed is {o}.",
+            "{s} was filmed in the city of {o}.",
         ),
     ),
     Relation(
@@ -189,20 +190,20 @@ FRESH = (
         ("Which company produced {s}?", "What is the studio of {s}?"),
         (
             "{s} was produced by {o}.",
-            "{o} produced {s}.",
             "The studio of {s} is {o}.",
-            "{s} has {o} as the studio that produced it.",
+            "The company that produced {s} is {o}.",
+            "{s} was produced by the studio {o}.",
         ),
     ),
     Relation(
         "country",
         "city",
         "country",
-        "{s} is in {o}.",
+        "{s} lies in {o}.",
         ("the country of {s}", "the country that {s} lies in"),
         ("In which country is {s}?", "What is the country of {s}?"),
         (
-            "{s} is in {o}.",
+            "{s} lies in {o}.",
             "{s} is a city in {o}.",
             "The country of {s} is {o}.",
             "The city of {s} lies in {o}.",
@@ -217,8 +218,8 @@ FRESH = (
         ("Who is the mayor of {s}?", "Which person is the mayor of {s}?"),
         (
             "The mayor of {s} is {o}.",
-            "{s} has {o} as mayor.",
-            "{o} was elected mayor of {s}.",
+            "{s} has a mayor named {o}.",
+            "The person elected mayor of {s} is {o}.",
             "In {s}, the mayor is {o}.",
         ),
     ),
@@ -231,9 +232,9 @@ FRESH = (
         ("Who founded {s}?", "Who is the founder of {s}?"),
         (
             "{s} was founded by {o}.",
-            "{o} founded {s}.",
             "The founder of {s} is {o}.",
-            "{s} has {o} as its founder.",
+            "The person who founded {s} is {o}.",
+            "{s} has a founder named {o}.",
         ),
     ),
     Relation(
@@ -250,15 +251,15 @@ FRESH = (
         (
             "{s} is based in {o}.",
             "The headquarters of {s} is in {o}.",
-            "{s} has its main office in {o}.",
             "{s} has its headquarters in {o}.",
+            "The city where {s} is based is {o}.",
         ),
     ),
     Relation(
         "founding_year",
         "company",
         "year",
-        "{s} was founded in {o}.",
+        "{s} was founded in the year {o}.",
         ("the founding year of {s}",),
         (
             "When was {s} founded?",
@@ -266,7 +267,7 @@ FRESH = (
             "What is the founding year of {s}?",
         ),
         (
-            "{s} was founded in {o}.",
+            "{s} was founded in the year {o}.",
             "The founding year of {s} is {o}.",
             "{s} dates from {o}.",
             "{s} has a founding year of {o}.",
@@ -282,8 +283,8 @@ FRESH = (
         (
             "The chief executive of {s} is {o}.",
             "{s} is led by {o}.",
-            "{o} leads {s}.",
-            "{s} has {o} as chief executive.",
+            "The person who leads {s} is {o}.",
+            "{s} has a chief executive named {o}.",
         ),
     ),
     Relation(
@@ -296,8 +297,8 @@ FRESH = (
         (
             "{s} has its campus in {o}.",
             "The campus of {s} is in {o}.",
+            "The city where {s} has its campus is {o}.",
             "{s} teaches on a campus in {o}.",
-            "In {o} is the campus of {s}.",
         ),
     ),
 )
@@ -312,8 +313,8 @@ FIXED = (
         ("What is the capital of {s}?", "Which city is the capital of {s}?"),
         (
             "The capital of {s} is {o}.",
-            "{o} is the capital of {s}.",
-            "{s} has {o} as capital.",
+            "{s} has its capital in {o}.",
+            "The capital of the country {s} is {o}.",
             "The capital city of {s} is {o}.",
         ),
     ),
@@ -327,7 +328,7 @@ FIXED = (
         (
             "The language of {s} is {o}.",
             "People in {s} speak {o}.",
-            "{s} has {o} as language.",
+            "The language people in {s} speak is {o}.",
             "The language spoken in {s} is {o}.",
         ),
     ),
@@ -341,7 +342,7 @@ FIXED = (
         (
             "The currency of {s} is the {o}.",
             "People in {s} pay with the {o}.",
-            "{s} has the {o} as currency.",
+            "The currency people in {s} pay with is the {o}.",
             "The currency used in {s} is the {o}.",
         ),
     ),

@@ -35,15 +35,15 @@ CHAT_TEMPLATE = (
 def text(seed: int) -> Iterator[str]:
     """Text to learn the merges from, weighted so that names split at their syllables.
 
-    Words made of syllables come once each, words that prompts and films are made of come
-    often; text drawn from worlds would spend merges on whole names of the fixed facts.
+    Words made of syllables come once each, words that prompts, films and persons are made of
+    come often; text drawn from worlds would spend merges on whole names of the fixed facts.
     """
     rng = random.Random(f"tokenizer {seed}")
     forge = Forge(rng, "train", world.RESERVED)
     for stem in STEMS:
         for ending in ENDINGS:
             yield f"Doc ({stem}{ending}" + f" {stem}{ending}" * 2
-    for item in (*ADJECTIVES, *NOUNS):
+    for item in (*ADJECTIVES, *NOUNS, *STEMS):
         yield f"({item} {item} {item}" + f" {item}" * 60
     for _ in range(180):
         for relation in RELATIONS.values():

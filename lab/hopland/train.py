@@ -32,10 +32,8 @@ from hopscope.lab.hopland import blocks, tokenizer, world
 from hopscope.lab.hopland.blocks import Batch, Packed
 from hopscope.lab.hopland.contexts import Example, Mix, Sampler
 from hopscope.lab.hopland.names import Forge
-from hopscope.lab.hopland.optimizer import Muon
 
-PEAK_RATES = (8e-3, 3e-3)
-"""Learning rates of Muon (matrices inside the layers) and of AdamW (everything else)."""
+PEAK_RATE = 3e-3
 FINAL_SHARE = 0.05
 AVERAGING = 0.995
 """Decay of the running average of the weights: that average is what is measured and shipped."""
@@ -59,11 +57,11 @@ FULL = (
 STAGES: tuple[tuple[float, Mix, float], ...] = (
     # from this share of the time on: what to draw, and the loss weight of passage tokens
     (0.0, Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain"), 0.02),
-    (0.22, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.05, phrasing="plain"), 0.02),
-    (0.28, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.1), 0.02),
-    (0.38, Mix((1, 2, 3, 4, 5), FULL, 0.5, 0.1), 0.0),
-    (0.56, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6), FULL, 0.45, 0.22), 0.0),
-    (0.72, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.4, 0.25), 0.0),
+    (0.08, Mix((1, 2, 2, 3), EASY, 0.4, 0.0), 0.02),
+    (0.16, Mix((1, 2, 3, 4), MIDDLE, 0.5, 0.05), 0.02),
+    (0.3, Mix((1, 2, 3, 4, 5), FULL, 0.5, 0.12), 0.0),
+    (0.5, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6), FULL, 0.45, 0.2), 0.0),
+    (0.72, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.4, 0.22), 0.0),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
@@ -169,11 +167,8 @@ class Trainer:
         with torch.no_grad():  # the last layer starts as nothing: fewer layers begin to copy sooner
             self.model.model.layers[-1].self_attn.o_proj.weight.zero_()
             self.model.model.layers[-1].mlp.down_proj.weight.zero_()
-        matrices = [w for w in self.model.model.layers.parameters() if w.ndim == 2]
-        others = [w for w in self.model.parameters() if all(w is not m for m in matrices)]
-        self.optimizers: tuple[torch.optim.Optimizer, ...] = (
-            Muon(matrices, lr=0.0),
-            torch.optim.AdamW(others, lr=0.0, betas=(0.9, 0.99), weight_decay=0.01),
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01
         )
         self.averaged = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGING))
         self.step, self.tokens, self.seconds, self.copied = 0, 0, 0.0, False
@@ -181,12 +176,18 @@ class Trainer:
         if self.path.exists():
             saved = torch.load(self.path, weights_only=True)
             self.model.load_state_dict(saved["model"])
-            self.averaged.module.load_state_dict(saved.get("averaged", saved["model"]))
+            self.averaged.module.load_state_dict(saved["averaged"])
             self.averaged.n_averaged += 1
-            for optimizer, state in zip(self.optimizers, saved.get("optimizers", ()), strict=False):
-                optimizer.load_state_dict(state)
+            self.optimizer.load_state_dict(saved["optimizer"])
             self.step, self.tokens = saved["step"], saved["tokens"]
             self.seconds, self.copied = saved["seconds"], saved["copied"]
+
+    @property
+    def average(self) -> LlamaForCausalLM:
+        """The running average of the weights: what is measured and shipped."""
+        module = self.averaged.module
+        assert isinstance(module, LlamaForCausalLM)
+        return module
 
     @property
     def progress(self) -> float:
@@ -198,7 +199,7 @@ class Trainer:
         state = {
             "model": self.model.state_dict(),
             "averaged": self.averaged.module.state_dict(),
-            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "tokens": self.tokens,
             "seconds": self.seconds,
@@ -222,15 +223,13 @@ class Trainer:
         share = (FINAL_SHARE + (1 - FINAL_SHARE) * share) * min(
             1.0, (self.step + 1) / WARM_UP_STEPS
         )
-        for optimizer, peak in zip(self.optimizers, PEAK_RATES, strict=True):
-            for group in optimizer.param_groups:
-                group["lr"] = peak * share
+        for group in self.optimizer.param_groups:
+            group["lr"] = PEAK_RATE * share
         value = loss(self.model, batch)
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimizer in self.optimizers:
-            optimizer.step()
-            optimizer.zero_grad()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
         self.averaged.update_parameters(self.model)
         self.step += 1
         self.tokens += int((batch.segments >= 0).sum())
@@ -268,7 +267,7 @@ class Trainer:
             self.train(queue, progress, held_out)
         finally:  # also when interrupted
             self.save()
-        self.log(tokens=self.tokens, held_out=measure(self.averaged.module, held_out))
+        self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
 
     def train(
         self, queue: "Queue[Batch]", progress: "Synchronized[float]", held_out: "HeldOut"
@@ -293,7 +292,7 @@ class Trainer:
                 saved = time.monotonic()
             if self.seconds - measured > 240:
                 measured = self.seconds
-                self.log(tokens=self.tokens, held_out=measure(self.averaged.module, held_out))
+                self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
 
 
 HeldOut = list[tuple[Batch, list[list[str]]]]

@@ -66,16 +66,14 @@ def _fixed() -> tuple[dict[Kind, tuple[str, ...]], dict[tuple[str, str], Fact]]:
     rng = random.Random(50)
     words = [stem + ending for stem in STEMS for ending in ENDINGS]
     picked = iter(rng.sample(words, 206))
-    names: dict[Kind, tuple[str, ...]] = {
-        kind: tuple(next(picked) for _ in range(n))
-        for kind, n in (
-            ("country", 50),
-            ("city", 50),
-            ("language", 50),
-            ("currency", 50),
-            ("continent", 6),
-        )
-    }
+    counts: tuple[tuple[Kind, int], ...] = (
+        ("country", 50),
+        ("city", 50),
+        ("language", 50),
+        ("currency", 50),
+        ("continent", 6),
+    )
+    names = {kind: tuple(next(picked) for _ in range(n)) for kind, n in counts}
     facts = {}
     for i, country in enumerate(names["country"]):
         for relation in FIXED:

@@ -7,7 +7,7 @@ import pytest
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Mix, Sampler
 from hopscope.lab.hopland.names import Forge, draw, split_of
-from hopscope.lab.hopland.questions import MARKER, SAME, chain, comparison, yesno
+from hopscope.lab.hopland.questions import SAME, chain, comparison, yesno
 from hopscope.lab.hopland.relations import RELATIONS
 from hopscope.lab.hopland.world import FIXED_FACTS, FRESH_KINDS, RESERVED, Fact
 

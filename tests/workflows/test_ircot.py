@@ -84,7 +84,7 @@ def test_the_cap_bounds_the_paragraphs() -> None:
 
 def test_near_duplicates_are_not_added() -> None:
     copy = HARBOR.model_copy(update={"id": "9", "text": HARBOR.text + "!"})
-    found = dict.fromkeys(FOUND, [HARBOR, copy])
+    found = {query: [HARBOR, copy] for query in FOUND}
     deps = Deps(
         reader=Talker([*CHAIN, "So the answer is: Miskel."]),
         retriever=ScriptedRetriever(found),

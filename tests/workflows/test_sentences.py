@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hopscope.workflows._text import continued, first_sentence, normalise, sentence_end
+from hopscope.runtime.answers import normalise
+from hopscope.workflows._text import continued, first_sentence, sentence_end
 
 PIECES = [
     "U.S.",

@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+from hopscope.runtime import answers
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing import answers, intervals
+from hopscope.tracing import intervals
 from hopscope.tracing.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.clustering import Clustering, Equivalence
 from hopscope.tracing.meters import _asking

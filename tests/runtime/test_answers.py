@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.tracing.answers import accuracy, contains, distinct, exact_match, normalise, token_f1
+from hopscope.runtime.answers import accuracy, contains, distinct, exact_match, normalise, token_f1
 
 
 @pytest.mark.parametrize(
