@@ -198,6 +198,7 @@ def execute(
         deps = Deps(
             reader=model,
             retriever=retriever,
+            entailment=judge,
             seed=seed,
             capture_content=trace_content and captures_content(),
         )
