@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
@@ -79,6 +80,13 @@ def learn(seed: int = 0) -> PreTrainedTokenizerFast:
     )
     backend.train_from_iterator(text(seed), trainer)
     return wrap(backend)
+
+
+def name_tokens(learned: PreTrainedTokenizerFast) -> torch.Tensor:
+    """The tokens that names are made of."""
+    words = [f" {word}" for word in (*STEMS, *ADJECTIVES, *NOUNS)]
+    words += [f" {STEMS[0]}{ending}" for ending in ENDINGS]
+    return torch.tensor(sorted({token for word in words for token in learned(word).input_ids}))
 
 
 def wrap(backend: Tokenizer) -> PreTrainedTokenizerFast:

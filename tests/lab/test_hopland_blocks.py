@@ -106,7 +106,7 @@ def test_the_loss_counts_answers_and_their_end_token_only() -> None:
 
 
 def test_copying_counts_repeats_only() -> None:
-    batch = copying(64, torch.Generator().manual_seed(0))
+    batch = copying(torch.arange(6, 70), torch.Generator().manual_seed(0))
     for row, weights in zip(batch.ids.tolist(), batch.weights.tolist(), strict=True):
         period = weights.index(1.0)
         assert 4 <= period < 32
