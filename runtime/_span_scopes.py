@@ -5,15 +5,24 @@ content is captured, since messages quote what they choke on. Spans never swallo
 """
 
 import traceback
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Token
 from time import time_ns
 from types import TracebackType
 
 from opentelemetry import context, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+)
 
 from hopscope import __version__
 from hopscope.runtime import _span_keys as keys
@@ -76,6 +85,22 @@ class Current(AbstractContextManager[Span]):
         if error is not None:
             fail(self._span, error, capture=self._capture)
         self._span.end()
+
+
+@contextmanager
+def joining(trace_id: str, span_id: str) -> Iterator[None]:
+    """What is opened inside belongs to that trace, below that span, of another process perhaps;
+    without ids to nothing new."""
+    if not trace_id or not span_id:
+        yield
+        return
+    sampled = TraceFlags(TraceFlags.SAMPLED)
+    parent = SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
+    token = context.attach(trace.set_span_in_context(NonRecordingSpan(parent)))
+    try:
+        yield
+    finally:
+        context.detach(token)
 
 
 class Batch(AbstractContextManager[Sequence[Span]]):

@@ -10,11 +10,14 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import StateGraph
 from pydantic import JsonValue
 
 from hopscope.runtime import spans
+from hopscope.runtime._resuming import KEY, Origin, Past, recall
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Question, Run, RunError, RunStatus, Step
@@ -32,34 +35,62 @@ class Workflow:
     options: dict[str, JsonValue]
 
 
-def run(workflow: Workflow, question: Question, deps: Deps) -> Run:
+def run(
+    workflow: Workflow,
+    question: Question,
+    deps: Deps,
+    *,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    run_id: str | None = None,
+) -> Run:
     """Answer `question`. Never raises for what happens inside the workflow.
 
     Ctrl-C ends the run with status `interrupted`; anything else that a node raises ends it
     with status `failed` and the error's type and message.
 
+    With a `checkpointer` (see `runtime.checkpoints`) the state after each step is kept under
+    `run_id`. A run that is known there goes on after its last step; of one that was finished the
+    record is made again and nothing is asked.
+
     Raises:
-        UsageError: the question is empty.
+        UsageError: the question is empty, or the run was begun with other settings.
     """
     if not question.text.strip():
         raise UsageError("the question is empty: give the text of a question")
-    run_id = uuid.uuid4().hex
-    graph = workflow.graph.compile()
-    state: dict[str, Any] = {}
+    run_id = run_id or uuid.uuid4().hex
+    graph = workflow.graph.compile(checkpointer=checkpointer)
+    config: RunnableConfig = {"configurable": {"thread_id": run_id}}
+    past = Past(_origin(workflow, question, deps))
+    if checkpointer is not None:
+        past = recall(graph, config, past.origin)
+    state = past.state
     status: RunStatus = "ok"
     error: RunError | None = None
-    started, begun = datetime.now(UTC), perf_counter()
-    with spans.workflow(
-        run_id, workflow.name, question, workflow.options, capture=deps.capture_content
-    ) as span:
+    begun = perf_counter()
+    with (
+        spans.joining(past.origin.trace_id, past.origin.span_id),
+        spans.workflow(
+            run_id, workflow.name, question, workflow.options, capture=deps.capture_content
+        ) as span,
+    ):
+        trace_id = past.origin.trace_id or spans.trace_id(span)
+        first = {"trace_id": trace_id, "span_id": past.origin.span_id or spans.span_id(span)}
+        origin = past.origin.model_copy(update=first)
         try:
-            for values in graph.stream(
-                {"question": question},
-                context=deps,
-                stream_mode="values",
-                config={"recursion_limit": NODE_LIMIT},
-            ):
-                state = values
+            if not past.finished:
+                for values in graph.stream(
+                    None if state else {"question": question},
+                    context=deps,
+                    stream_mode="values",
+                    config={
+                        **config,
+                        "metadata": {KEY: origin.model_dump_json()},
+                        "recursion_limit": max(1, NODE_LIMIT - len(state.get("steps", []))),
+                    },
+                    # A step counts as taken only once it is on the disk.
+                    durability=None if checkpointer is None else "sync",
+                ):
+                    state = values
         except KeyboardInterrupt:
             status, error = "interrupted", RunError(type="KeyboardInterrupt", message="stopped")
         except GraphRecursionError:
@@ -82,13 +113,26 @@ def run(workflow: Workflow, question: Question, deps: Deps) -> Run:
             status=status,
             stop_reason=state.get("stop_reason"),
             error=error,
-            started=started,
-            seconds=perf_counter() - begun,
-            trace_id=spans.trace_id(span),
+            started=origin.started,
+            seconds=past.seconds + perf_counter() - begun,
+            trace_id=trace_id,
             span_id=spans.span_id(span),
         )
         spans.describe_run(span, result, capture=deps.capture_content)
     return result
+
+
+def _origin(workflow: Workflow, question: Question, deps: Deps) -> Origin:
+    return Origin(
+        question=question,
+        workflow=workflow.name,
+        options=workflow.options,
+        reader=deps.reader.name,
+        retriever=deps.retriever.name,
+        entailment=deps.entailment.name if deps.entailment else None,
+        seed=deps.seed,
+        started=datetime.now(UTC),
+    )
 
 
 def _with_dangling(steps: list[Step]) -> tuple[Step, ...]:

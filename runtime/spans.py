@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from hopscope.runtime import _span_content as content
 from hopscope.runtime import _span_keys as keys
-from hopscope.runtime._span_scopes import Batch, Current, fail
+from hopscope.runtime._span_scopes import Batch, Current, fail, joining
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -35,6 +35,7 @@ __all__ = [
     "describe_step",
     "fail",
     "generations",
+    "joining",
     "retrievals",
     "span_id",
     "step",

@@ -1,0 +1,137 @@
+"""The state of runs on disk, so that one that was killed can go on: LangGraph's SQLite checkpoints.
+
+Invariant: what is read back equals what was written, records as records and tuples as tuples.
+Msgpack alone makes lists of tuples, and a workflow that goes on after a break would meet types
+that it never meets otherwise. Only our own records are ever built from a file.
+"""
+
+import sqlite3
+import uuid
+from collections import deque
+from pathlib import Path
+from typing import Any, Self
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Record
+
+
+class Tuple(deque[Any]):
+    """How a tuple is written: LangGraph writes the name of a deque's class, of a tuple's not."""
+
+
+def _pack(value: Any) -> Any:
+    if type(value) is tuple:
+        return Tuple(_pack(item) for item in value)
+    if type(value) is list:
+        return [_pack(item) for item in value]
+    if type(value) is dict:
+        return {key: _pack(item) for key, item in value.items()}
+    return value
+
+
+def _unpack(value: Any) -> Any:
+    if type(value) is Tuple:
+        return tuple(_unpack(item) for item in value)
+    if type(value) is list:
+        return [_unpack(item) for item in value]
+    if type(value) is dict:
+        return {key: _unpack(item) for key, item in value.items()}
+    return value
+
+
+class Serializer(JsonPlusSerializer):
+    """LangGraph's, which knows our records and keeps tuples."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        return super().dumps_typed(_pack(obj))
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        return _unpack(super().loads_typed(data))
+
+
+def serializer() -> Serializer:
+    """Knows every kind of record there is now, those of a workflow that is loaded included."""
+    known = [(kind.__module__, kind.__qualname__) for kind in _kinds(Record)]
+    return Serializer(allowed_msgpack_modules=[*known, (__name__, Tuple.__qualname__)])
+
+
+def _kinds(kind: type[Record]) -> list[type[Record]]:
+    return [kind, *(each for below in kind.__subclasses__() for each in _kinds(below))]
+
+
+class Checkpoints:
+    """A file with the states of any number of runs, and how each was begun.
+
+    with Checkpoints.open(Path("runs.checkpoints")) as checkpoints:
+        run(workflow, question, deps, checkpointer=checkpoints.saver, run_id="...")
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.saver = SqliteSaver(connection, serde=serializer())
+        """For `runtime.run.run`."""
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool = True) -> Self:
+        """Open a file, made where there is none if `create`.
+
+        Raises:
+            UsageError: there is none, or it is something else.
+        """
+        if not create and not path.is_file():
+            raise UsageError(f"no checkpoints at {path}: give the file that --checkpoint named")
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = sqlite3.connect(path, check_same_thread=False)
+            opened = cls(connection)
+            opened.saver.setup()
+            with opened.saver.cursor() as cursor:
+                cursor.execute(
+                    "CREATE TABLE IF NOT EXISTS hopscope_runs "
+                    "(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, settings TEXT NOT NULL)"
+                )
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            raise UsageError(f"{path} cannot be used for checkpoints: {error}") from None
+        return opened
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, settings: str) -> str:
+        """The id of a new run, whose settings are kept."""
+        run_id = uuid.uuid4().hex
+        with self.saver.cursor() as cursor:
+            row = (run_id, settings)
+            cursor.execute("INSERT INTO hopscope_runs (id, settings) VALUES (?, ?)", row)
+        return run_id
+
+    def find(self, run: str | None = None) -> tuple[str, str]:
+        """Id and settings of the run whose id begins so, or of the one begun last.
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        query = "SELECT id, settings FROM hopscope_runs"
+        with self.saver.cursor(transaction=False) as cursor:
+            if run is None:
+                found = cursor.execute(f"{query} ORDER BY number DESC LIMIT 1").fetchall()
+            else:
+                beginning = (len(run), run)
+                found = cursor.execute(f"{query} WHERE substr(id, 1, ?) = ?", beginning).fetchall()
+        if not found:
+            raise UsageError(f"no run {run} among the checkpoints" if run else "no runs there")
+        if len(found) > 1:
+            raise UsageError(f"{len(found)} runs begin with {run}: give more of the id")
+        [(run_id, settings)] = found
+        return run_id, settings
