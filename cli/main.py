@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hopscope import __version__
-from hopscope.cli import demo, doctor, index, listing, run, show
+from hopscope.cli import demo, doctor, index, listing, resume, run, show
 
 app = typer.Typer(
     name="hopscope",
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("run")(run.run_command)
+app.command("resume")(resume.resume)
 app.command("show")(show.show)
 app.command("ls")(show.ls)
 app.command("list")(listing.list_components)

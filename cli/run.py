@@ -103,6 +103,15 @@ TraceContent = Annotated[
         envvar="HOPSCOPE_TRACE_CONTENT",
     ),
 ]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep the state after each step, so that `hopscope resume` can go on after a break.",
+        envvar="HOPSCOPE_CHECKPOINT",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON instead of a table.", envvar="HOPSCOPE_JSON")
 ]
@@ -122,6 +131,7 @@ def run_command(
     db: Database = None,
     trace_file: TraceFile = None,
     trace_content: TraceContent = True,
+    checkpoint: Checkpoint = None,
     json: Json = False,
 ) -> None:
     """Answer one question and tell what each retrieval was worth."""
@@ -146,6 +156,7 @@ def run_command(
         db=db,
         trace_file=trace_file,
         trace_content=trace_content,
+        checkpoint=checkpoint,
         json=json,
     )
     raise typer.Exit(code)
@@ -172,13 +183,18 @@ def execute(
     trace_file: Path | None,
     trace_content: bool,
     json: bool,
+    checkpoint: Path | None = None,
+    run_id: str | None = None,
 ) -> int:
     """Run, store, appraise, store the credits, emit the spans, print; the exit code.
+
+    With the `run_id` of a run begun earlier go on with that one.
 
     The run is in the database before it is appraised, so that nothing of it is lost when the
     appraisal stops.
     """
     from hopscope.cli.appraise import appraise
+    from hopscope.cli.checkpoints import Settings, opened
     from hopscope.runtime.errors import HopscopeError
     from hopscope.runtime.run import run
     from hopscope.runtime.state import Deps
@@ -188,7 +204,23 @@ def execute(
 
     built = wiring.workflow(workflow, options)
     judge = wiring.entailment(entailment)
-    with Store.open(db) as store, telemetry(trace_file, warn=render.note):
+    with (
+        opened(checkpoint) as checkpoints,
+        Store.open(db) as store,
+        telemetry(trace_file, warn=render.note),
+    ):
+        if checkpoints and run_id is None:
+            begun = Settings(
+                question=question,
+                workflow=workflow,
+                options=options,
+                corpus=corpus,
+                reader=reader,
+                entailment=entailment,
+                samples=samples,
+                seed=seed,
+            )
+            run_id = checkpoints.begin(begun.model_dump_json())
         render.progress("loading the corpus")
         retriever = wiring.corpus(corpus)
         render.progress("loading the reader")
@@ -203,7 +235,8 @@ def execute(
             capture_content=trace_content and captures_content(),
         )
         render.progress(f"running {workflow}")
-        result = run(built, question, deps)
+        saver = checkpoints.saver if checkpoints else None
+        result = run(built, question, deps, checkpointer=saver, run_id=run_id)
         store.save(result)
         credits: list[Credit] = []
         code = EXIT_CODES[result.status]
@@ -219,4 +252,6 @@ def execute(
             render.note(f"run {result.id[:12]} is stored, but not appraised: {reason}")
         render.progress("")
     run_table.show_run(result, credits, json=json)
+    if checkpoint and result.status != "ok":
+        render.note(f"go on with: hopscope resume {result.id[:12]} --checkpoint {checkpoint}")
     return code

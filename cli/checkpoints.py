@@ -1,0 +1,31 @@
+"""What the command line keeps with the checkpoints of a run, so that to go on needs no more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hopscope.runtime.checkpoints import Checkpoints
+from hopscope.runtime.types import Question, Record
+
+
+class Settings(Record):
+    """A run as it was asked for: names and texts, from which all is built again."""
+
+    question: Question
+    workflow: str
+    options: dict[str, str]
+    corpus: str
+    reader: str
+    entailment: str
+    samples: int
+    seed: int
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[Checkpoints | None]:
+    """The checkpoints in a file; None without one."""
+    if path is None:
+        yield None
+        return
+    with Checkpoints.open(path) as checkpoints:
+        yield checkpoints
