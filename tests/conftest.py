@@ -1,1 +1,11 @@
 """Stands here so that pytest puts this folder on the path and tests can import its helpers."""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="Record the runs in tests/workflows/golden anew.",
+    )
