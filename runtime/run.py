@@ -5,6 +5,7 @@ taken before it are kept.
 """
 
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
@@ -14,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from pydantic import JsonValue
 
 from hopscope.runtime import spans
@@ -77,20 +79,8 @@ def run(
         first = {"trace_id": trace_id, "span_id": past.origin.span_id or spans.span_id(span)}
         origin = past.origin.model_copy(update=first)
         try:
-            if not past.finished:
-                for values in graph.stream(
-                    None if state else {"question": question},
-                    context=deps,
-                    stream_mode="values",
-                    config={
-                        **config,
-                        "metadata": {KEY: origin.model_dump_json()},
-                        "recursion_limit": max(1, NODE_LIMIT - len(state.get("steps", []))),
-                    },
-                    # A step counts as taken only once it is on the disk.
-                    durability=None if checkpointer is None else "sync",
-                ):
-                    state = values
+            for values in _states(graph, config, past, origin, deps):
+                state = values
         except KeyboardInterrupt:
             status, error = "interrupted", RunError(type="KeyboardInterrupt", message="stopped")
         except GraphRecursionError:
@@ -120,6 +110,30 @@ def run(
         )
         spans.describe_run(span, result, capture=deps.capture_content)
     return result
+
+
+def _states(
+    graph: CompiledStateGraph[Any, Deps, Any, Any],
+    config: RunnableConfig,
+    past: Past,
+    origin: Origin,
+    deps: Deps,
+) -> Iterator[dict[str, Any]]:
+    """The state after each step that is left to take."""
+    if past.finished:
+        return
+    yield from graph.stream(
+        None if past.state else {"question": origin.question},
+        context=deps,
+        stream_mode="values",
+        config={
+            **config,
+            "metadata": {KEY: origin.model_dump_json()},
+            "recursion_limit": max(1, NODE_LIMIT - len(past.state.get("steps", []))),
+        },
+        # A step counts as taken only once it is on the disk.
+        durability=None if graph.checkpointer is None else "sync",
+    )
 
 
 def _origin(workflow: Workflow, question: Question, deps: Deps) -> Origin:

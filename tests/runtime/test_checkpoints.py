@@ -13,6 +13,7 @@ from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Generation, Question
 from hopscope.workflows import naive
 from tests.fakes import passage, step
+from tests.otlp import recorded
 from tests.talk import ScriptedRetriever, Talker
 
 QUESTION = Question(text="Who?", answers=("Ada",))
@@ -123,3 +124,17 @@ def test_a_file_that_holds_no_checkpoints_is_refused(tmp_path: Path) -> None:
         Checkpoints.open(tmp_path / "none", create=False)
     with pytest.raises(UsageError, match="cannot be used"):
         Checkpoints.open(tmp_path / "no" / "folder")
+
+
+def test_the_parts_of_a_run_are_one_trace(checkpoints: Checkpoints) -> None:
+    """Credits link to the spans of steps by the run's trace."""
+    saver = checkpoints.saver
+    with recorded() as seen:
+        broken = deps(ReaderError("no"))
+        first = run(workflow(), QUESTION, broken, checkpointer=saver, run_id="a")
+        second = run(workflow(), QUESTION, deps("Ada"), checkpointer=saver, run_id="a")
+        spans = seen.spans
+    assert second.trace_id == first.trace_id != ""
+    assert {span.context.trace_id for span in spans if span.context} == {int(first.trace_id, 16)}
+    ids = {f"{span.context.span_id:016x}" for span in spans if span.context}
+    assert {s.span_id for s in second.steps} <= ids
