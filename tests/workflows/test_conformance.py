@@ -59,6 +59,7 @@ class Probe:
 
 
 PROBES = {
+    "eor": Probe(stop="answered"),  # always the whole pool
     "flare": Probe(unsure=("old",), stop="max_tokens"),
     "flare_instruct": Probe(numbered("Town {0} is old. [Search(Town {0})]")),
     "k_sampling": Probe(stop="answered"),  # always as many samples

@@ -1,0 +1,134 @@
+"""A loaded encoder: texts in, unit vectors of their tokens out; and BERTScore over it."""
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._loading import choose_device, quiet, refusal
+from hopscope.runtime.readers._transformers import first_line
+
+
+class Encoded(NamedTuple):
+    """A text without its special tokens."""
+
+    ids: tuple[int, ...]
+    vectors: Tensor  # (token, unit), in single precision
+
+
+class Encoder:
+    """Threads may share it; one computes at a time."""
+
+    def __init__(self, model: Any, tokenizer: Any, *, name: str, layer: int) -> None:
+        self.name = name
+        self._model = model
+        self._tokenizer = tokenizer
+        self._layer = layer
+        positions = getattr(model.config, "max_position_embeddings", None) or 512
+        # Relatives of RoBERTa count positions from behind their padding index.
+        self._limit = min(positions - 2, tokenizer.model_max_length)
+        self._lock = threading.Lock()
+
+    def encode(self, text: str) -> Encoded:
+        """Alone, so that padding changes nothing; answers are few and short. The end of a text that
+        is longer than the model's context is left out.
+
+        Raises:
+            ReaderError: the model failed.
+        """
+        tokens = self._tokenizer(
+            text,
+            truncation=True,
+            max_length=self._limit,
+            return_special_tokens_mask=True,
+            return_tensors="pt",
+        )
+        kept = tokens.pop("special_tokens_mask")[0] == 0
+        ids = tuple(tokens["input_ids"][0][kept].tolist())
+        with self._lock, torch.inference_mode():
+            try:
+                tokens = tokens.to(self._model.device)
+                states = self._model(**tokens, output_hidden_states=True).hidden_states
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise ReaderError(f"{self.name}: {first_line(error)}") from error
+        vectors = states[self._layer][0].float().cpu()[kept]
+        return Encoded(ids, torch.nn.functional.normalize(vectors, dim=-1))
+
+
+class BERTScore:
+    """Greedy matching by cosine, F1."""
+
+    def __init__(self, encoder: Encoder, *, idf: bool) -> None:
+        self.name = f"bertscore:{encoder.name}" + (",idf" if idf else "")
+        self._encoder = encoder
+        self._idf = idf
+
+    def compare(self, texts: Sequence[str]) -> list[list[float]]:
+        """As the port says; a text is as like itself as can be.
+
+        Raises:
+            ReaderError: the model failed.
+        """
+        known = {text: self._encoder.encode(text) for text in dict.fromkeys(texts) if text.strip()}
+        absent = Encoded((), torch.empty(0))
+        encoded = [known.get(text, absent) for text in texts]
+        weights = self._weights(encoded)
+        pairs = [[(one, other) for other in range(len(texts))] for one in range(len(texts))]
+        return [[self._f1(encoded, weights, *pair) for pair in row] for row in pairs]
+
+    def _weights(self, encoded: Sequence[Encoded]) -> list[Tensor]:
+        """Of each token of each text, summing to 1; by ln((n + 1) / (df + 1)) with idf."""
+        frequency = Counter(id for text in encoded for id in set(text.ids))
+        rows = []
+        for text in encoded:
+            row = torch.ones(len(text.ids))
+            if self._idf:
+                rarity = [log((len(encoded) + 1) / (frequency[id] + 1)) for id in text.ids]
+                # Where each token stands in every text, all would weigh nothing.
+                row = torch.tensor(rarity) if any(rarity) else row
+            rows.append(row / row.sum())
+        return rows
+
+    @staticmethod
+    def _f1(encoded: Sequence[Encoded], weights: Sequence[Tensor], one: int, other: int) -> float:
+        if not encoded[one].ids or not encoded[other].ids:
+            return 0.0
+        cosines = encoded[one].vectors @ encoded[other].vectors.T
+        precision = float((cosines.max(dim=1).values * weights[one]).sum())
+        recall = float((cosines.max(dim=0).values * weights[other]).sum())
+        if precision <= 0 or recall <= 0:
+            return 0.0
+        return min(1.0, 2 * precision * recall / (precision + recall))
+
+
+def load(checkpoint: Checkpoint, *, layer: int, device: str) -> Encoder:
+    """Bring a checkpoint into memory, in single precision.
+
+    Raises:
+        UsageError: transformers cannot load it, or it has no such layer.
+    """
+    where = choose_device(device)
+    auto_model: Any = AutoModel
+    options: Any = {"local_files_only": True, "trust_remote_code": False}
+    with quiet():
+        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
+            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
+        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
+            model = auto_model.from_pretrained(
+                checkpoint.folder, config=config, use_safetensors=True, dtype="float32", **options
+            )
+            model = model.to(where).eval()
+    layers: int = config.num_hidden_layers
+    if not -layers - 1 <= layer <= layers:
+        raise UsageError(f"{checkpoint.name}: has no layer {layer}: choose one from 0 to {layers}")
+    number = layer % (layers + 1)
+    return Encoder(model, tokenizer, name=f"{checkpoint.name},layer={number}", layer=number)

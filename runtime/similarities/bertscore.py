@@ -1,0 +1,53 @@
+"""BERTScore: how alike texts are to an encoder, token by token.
+
+Zhang, Kishore, Wu, Weinberger, Artzi: BERTScore: Evaluating Text Generation with BERT, ICLR 2020
+(arXiv 1904.09675). Each token is matched with the most similar one of the other text by the cosine
+of their hidden states; F1 is the harmonic mean of both directions' means. Special tokens are left
+out. EoR uses microsoft/deberta-xlarge-mnli, layer 40, with idf over the candidates.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from hopscope.runtime.readers._checkpoint import locate
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+
+
+class TextSimilarity(Protocol):
+    """Tells how alike texts are."""
+
+    @property
+    def name(self) -> str: ...
+
+    def compare(self, texts: Sequence[str]) -> list[list[float]]:
+        """Of each pair, in [0, 1]; a text without tokens is like none."""
+        ...
+
+
+def build(
+    *,
+    model: str,
+    revision: str | None = None,
+    layer: int = -1,
+    idf: bool = False,
+    device: Device = "auto",
+) -> TextSimilarity:
+    """BERTScore-F1 over an encoder with safetensors weights.
+
+    Args:
+        model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
+        revision: the hub's branch, tag or commit.
+        layer: whose hidden states are compared; 0 is the embeddings, -1 the last layer.
+        idf: whether rare tokens count for more; frequencies are those of the texts compared.
+        device: `auto` takes CUDA, then Apple's GPU, then the processor.
+
+    Raises:
+        UsageError: the model is not there, cannot be loaded, or has no such layer.
+    """
+    checkpoint = locate(model, revision)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    from hopscope.runtime.similarities._encoder import BERTScore, load
+
+    return BERTScore(load(checkpoint, layer=layer, device=device), idf=idf)

@@ -1,0 +1,147 @@
+"""What EoR's nodes share: how far the pool is worked through, and what comes next.
+
+Invariant: which node comes next follows from the state alone, so a run that was stopped can go on.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypedDict
+
+from langgraph.graph import StateGraph
+
+from hopscope.runtime import state as shared
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Passage
+from hopscope.workflows import _eor_prompts
+from hopscope.workflows._grammar import Retriever, Unit
+from hopscope.workflows._ranking import rank, windows
+from hopscope.workflows._sources import Sources, was_retrieved
+
+WINDOW, STRIDE = 20, 10  # RankGPT's
+
+NodeName = Literal["retrieve", "rerank", "compress", "generate", "vote"]
+Lists = Mapping[str, tuple[Passage, ...]]
+
+
+class Ensemble(TypedDict, total=False):
+    lists: Lists
+    """Rankings by name: of each source asked, and of each that was reranked, as `NAME@RR`."""
+    windows: int
+    """Windows of the reranking that is under way."""
+    ranking: tuple[Passage, ...]
+    """What they have made of its list."""
+    summary: str | None
+    """Of what the present retriever found, if it compresses and has done so."""
+    answers: tuple[str, ...]
+    """Of the retrievers so far, in the order of the pool."""
+
+
+class Window(NamedTuple):
+    """What the ranking of one window made of a list."""
+
+    name: str
+    ranking: tuple[Passage, ...]
+    ok: bool | None
+    """Whether the reply could be read; None when there was nothing to ask."""
+
+
+class State(shared.State, Ensemble, total=False): ...
+
+
+class Update(shared.Update, Ensemble, total=False): ...
+
+
+Graph = StateGraph[State, Deps, State, State]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pool and what its names stand for."""
+
+    pool: tuple[Retriever, ...]
+    sources: Sources
+
+    def __post_init__(self) -> None:
+        """
+        Raises:
+            UsageError: a name of the pool stands for no source.
+        """
+        self.sources.check(self.pool)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pool in canonical form."""
+        return tuple(map(str, self.pool))
+
+    def current(self, state: State) -> Retriever | None:
+        """Whose turn it is; None when all have answered."""
+        turn = len(state.get("answers", ()))
+        return self.pool[turn] if turn < len(self.pool) else None
+
+    def next_step(self, state: State) -> NodeName:
+        """What is needed first of all that is still to be done for the present retriever."""
+        retriever = self.current(state)
+        if retriever is None:
+            return "vote"
+        if self.to_retrieve(state):
+            return "retrieve"
+        if self.to_rerank(state):
+            return "rerank"
+        compressed = state.get("summary") is not None or not self.document(state)
+        return "compress" if retriever.compress and not compressed else "generate"
+
+    def to_retrieve(self, state: State) -> str | None:
+        """The next source that is still to be asked."""
+        units = (self.current(state) or Retriever()).units
+        parts = (part for unit in units for part in self.sources.parts(unit.name))
+        return next((part for part in parts if part not in state.get("lists", {})), None)
+
+    def to_rerank(self, state: State) -> Unit | None:
+        """The next unit whose ranking is still to be made."""
+        units = (self.current(state) or Retriever()).units
+        lists = state.get("lists", {})
+        return next((unit for unit in units if unit.rerank and unit.listed not in lists), None)
+
+    def listed(self, name: str, lists: Lists) -> tuple[Passage, ...]:
+        """The ranking of a source before reranking; of the hybrid, one source after the other."""
+        return distinct(lists.get(part, ()) for part in self.sources.parts(name))
+
+    def document(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
+        """What the present retriever gives the reader. What is still to be reranked is there with
+        all its candidates."""
+        lists = state.get("lists", {}) if lists is None else lists
+        return distinct(
+            self.listed(unit.name, lists)
+            if unit.rerank and unit.listed not in lists
+            else lists.get(unit.listed, self.listed(unit.name, lists))[: unit.k]
+            for unit in (self.current(state) or Retriever()).units
+        )
+
+    def read(self, state: State) -> tuple[Passage, ...]:
+        """What the reader answers from: the document, or its summary, which may be empty."""
+        summary = state.get("summary")
+        return self.document(state) if summary is None else _eor_prompts.as_document(summary)
+
+    def windows(self, ranking: Sequence[Passage]) -> list[slice]:
+        return windows(len(ranking), WINDOW, STRIDE)
+
+    def rank_window(self, state: State, deps: Deps) -> Window:
+        """One reply of the reader: the next window of the list that is being reranked."""
+        unit, t = self.to_rerank(state) or Unit(""), state.get("windows", 0)
+        ranking = state["ranking"] if t else self.listed(unit.name, state["lists"])
+        here = self.windows(ranking)[t]
+        ranked, ok = rank(deps, state["question"].text, ranking[here], "relevance")
+        return Window(unit.listed, (*ranking[: here.start], *ranked, *ranking[here.stop :]), ok)
+
+    def evidence(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
+        """Of the document what was retrieved: what the reader knows by itself is no evidence."""
+        return tuple(filter(was_retrieved, self.document(state, lists)))
+
+    def found_by(self, turn: int, state: State) -> tuple[Passage, ...]:
+        """The evidence of the retriever at this place of the pool."""
+        return self.evidence({**state, "answers": ("",) * turn})
+
+
+def distinct(lists: Iterable[tuple[Passage, ...]]) -> tuple[Passage, ...]:
+    """One after the other, each passage once."""
+    return tuple({passage.key: passage for each in lists for passage in each}.values())
