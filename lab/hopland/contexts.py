@@ -33,6 +33,9 @@ class Mix:
     questions: int = 8
     """At most; short contexts get fewer."""
     phrasing: Phrasing = "seen"
+    alike: float = 0.0
+    """The share of contexts whose passages all tell of one relation, so that nothing but the
+    entity asked about tells the right one."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Sampler:
     def example(self, mix: Mix) -> Example:
         """One context with its questions."""
         rng = self.rng
-        shown = self.context(rng.choice(mix.passages))
+        wanted = rng.choice(mix.passages)
+        shown = self.alike(wanted) if rng.random() < mix.alike else self.context(wanted)
         # Few passages hold few facts; more questions than that would only repeat.
         count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
         told = [fact for i in shown for fact in self.world.tellings[i].facts]
@@ -102,6 +106,12 @@ class Sampler:
                 if len(shown) < n and fact in world.telling_of:
                     shown.add(world.telling_of[fact])
         return self.distracted(shown, facts, n)
+
+    def alike(self, n: int) -> list[int]:
+        """Positions of up to n passages that tell one relation of different entities."""
+        facts = self.by_relation[self.rng.choice(sorted(self.by_relation))]
+        shown = {self.world.telling_of[fact] for fact in facts if fact in self.world.telling_of}
+        return self.rng.sample(sorted(shown), min(n, len(shown)))
 
     def distracted(self, shown: set[int], facts: Sequence[Fact], n: int) -> list[int]:
         """Fill up to n passages, half of them sharing an entity or a relation with the facts."""

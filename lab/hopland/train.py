@@ -60,9 +60,9 @@ STAGES: tuple[tuple[float, Mix, float], ...] = (
     # from this share of the time on: what to draw, and the loss weight of passage tokens
     (0.0, Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain"), 0.02),
     (0.08, Mix((1, 2, 2, 3), EASY, 0.4, 0.0), 0.02),
-    (0.38, Mix((1, 2, 3, 4, 5), MIDDLE, 0.5, 0.0), 0.0),
-    (0.56, Mix((1, 2, 3, 4, 4, 5, 5, 6), FULL, 0.45, 0.1), 0.0),
-    (0.74, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.4, 0.22), 0.0),
+    (0.38, Mix((2, 3, 4, 5), EASY, 0.5, 0.0, alike=0.8), 0.02),
+    (0.75, Mix((1, 2, 3, 4, 4, 5, 5, 6), FULL, 0.5, 0.1, alike=0.3), 0.0),
+    (0.88, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.45, 0.22, alike=0.2), 0.0),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06

@@ -1,0 +1,192 @@
+"""Learns the weights that EoR's voter goes by, from questions with known answers.
+
+The pool answers each question once; the votes are then counted again and again with other weights,
+on similarities that were computed once. The share of right answers is piecewise constant in the
+weights, so the search starts several times and keeps the best of all it has seen.
+
+Source: Li et al. 2024 (arXiv 2405.20680), section 4.2: Nelder-Mead, all weights in [0, 0.6].
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from hopscope.runtime.answers import exact_match
+from hopscope.runtime.json_records import JsonRecords
+from hopscope.runtime.errors import HopscopeError, UsageError
+from hopscope.runtime.types import Question, Run
+from hopscope.workflows import _voting
+from hopscope.workflows._ballot import Ballot
+from hopscope.workflows._voting import Floats, Rule
+from hopscope.workflows._weights import Weights
+
+UPPER = 0.6
+"""Of every weight, so that no retriever decides alone."""
+
+QUESTION_KEYS = ("question", "query")
+ANSWER_KEYS = ("golden_answers", "answers", "answer")
+
+
+class Found(NamedTuple):
+    """The best point of a search."""
+
+    point: Floats
+    value: float
+    evaluations: int
+
+
+class Votes(NamedTuple):
+    """What the voter needs of all questions, whatever the weights."""
+
+    similarities: Floats  # (question, similarity, answer, answer)
+    right: Floats  # (question, answer): 1 where it equals a gold alias
+
+
+def questions(path: Path) -> list[Question]:
+    """A file of `{id, question, golden_answers}`; those without an answer teach nothing.
+
+    Raises:
+        CorpusError: a record lacks its question or its answers.
+    """
+    records = JsonRecords(path)
+    found = []
+    for record in records:
+        text = next((record.value[key] for key in QUESTION_KEYS if key in record.value), None)
+        answers = next((record.value[key] for key in ANSWER_KEYS if key in record.value), None)
+        answers = [answers] if isinstance(answers, str) else answers
+        if not isinstance(text, str) or not text.strip():
+            raise records.fail(record.line, f"needs a text under {' or '.join(QUESTION_KEYS)}")
+        right = isinstance(answers, list) and answers and all(isinstance(a, str) for a in answers)
+        if not right:
+            raise records.fail(record.line, f"needs answers under {' or '.join(ANSWER_KEYS)}")
+        id = str(record.value.get("id", len(found)))
+        found.append(Question(text=text, answers=tuple(answers or ()), id=id))
+    if not found:
+        raise UsageError(f"{path} holds no question")
+    return found
+
+
+def votes(runs: Iterable[Run]) -> tuple[tuple[str, ...], Votes]:
+    """The similarities that were used, by name, and the votes of finished runs.
+
+    Raises:
+        UsageError: a run did not come to a vote, or not all have the same similarities.
+    """
+    names: tuple[str, ...] | None = None
+    tensors, right = [], []
+    for run in runs:
+        if run.status != "ok" or not run.steps or run.steps[-1].kind != "vote":
+            reason = run.error.message if run.error else "there was no vote"
+            raise HopscopeError(f"question {run.question.text!r}: {reason}")
+        ballot = Ballot.model_validate_json(run.steps[-1].output or "")
+        if names is None:
+            names = tuple(ballot.similarities)
+        if names != tuple(ballot.similarities) or not names:
+            raise UsageError("no similarity has its model: give em a weight")
+        tensors.append([ballot.similarities[name] for name in names])
+        golds = run.question.answers
+        right.append([exact_match(answer, golds) for answer in ballot.answers])
+    return names or (), Votes(np.array(tensors, float), np.array(right, float))
+
+
+def accuracy(votes: Votes, weights: Floats, rule: Rule) -> float:
+    """Share of questions whose chosen answer is right; `weights` are ω^s, then ω^r."""
+    kinds = votes.similarities.shape[1]
+    similarity = _voting.weighted(votes.similarities, weights[:kinds])
+    winner = _voting.vote(similarity, weights[kinds:], rule).winner
+    return float(np.take_along_axis(votes.right, winner[:, None], axis=1).mean())
+
+
+def search(
+    objective: Callable[[Floats], float],
+    starts: Sequence[Floats],
+    *,
+    evaluations: int,
+    upper: float = UPPER,
+) -> Found:
+    """The highest value met in [0, upper]^d by Nelder-Mead from each of the starts.
+
+    The first simplex is the start with each coordinate set to the farther bound: where the
+    objective is flat, steps must be wide. At most `evaluations` in all; among equals the first met
+    is kept.
+    """
+    best = Found(starts[0], -np.inf, 0)
+    share = max(1, evaluations // len(starts))
+
+    def cost(point: Floats) -> float:
+        nonlocal best
+        value = objective(point)
+        met = best.evaluations + 1
+        best = (
+            Found(point.copy(), value, met)
+            if value > best.value
+            else best._replace(evaluations=met)
+        )
+        return -value
+
+    for start in starts:
+        simplex = np.tile(start, (len(start) + 1, 1))
+        for axis, value in enumerate(start):
+            simplex[axis + 1, axis] = upper if value < upper / 2 else 0.0
+        minimize(
+            cost,
+            start,
+            method="Nelder-Mead",
+            bounds=[(0.0, upper)] * len(start),
+            options={"initial_simplex": simplex, "maxfev": share, "xatol": 1e-9, "fatol": 1e-12},
+        )
+    return best
+
+
+def starting_points(votes: Votes, *, restarts: int, seed: int) -> list[Floats]:
+    """All alike; each retriever by its own accuracy; then at random."""
+    kinds, retrievers = votes.similarities.shape[1:3]
+    alone = votes.right.mean(axis=0)
+    by_accuracy = UPPER * alone / max(alone.max(), 1e-12)
+    half = np.full(kinds, UPPER / 2)
+    fixed = [np.full(kinds + retrievers, UPPER / 2), np.concatenate([half, by_accuracy])]
+    random = np.random.default_rng(seed)
+    more = (random.uniform(0, UPPER, kinds + retrievers) for _ in range(restarts))
+    return [point for point, _ in zip([*fixed, *more], range(max(1, restarts)), strict=False)]
+
+
+def fit(
+    runs: Iterable[Run],
+    rule: Rule,
+    *,
+    pool: Sequence[str],
+    evaluations: int = 2000,
+    restarts: int = 5,
+    seed: int = 0,
+    source: str = "",
+) -> Weights:
+    """Weights for a pool, from its runs.
+
+    Raises:
+        UsageError: as `votes`.
+    """
+    names, cast = votes(runs)
+    starts = starting_points(cast, restarts=restarts, seed=seed)
+    found = search(lambda point: accuracy(cast, point, rule), starts, evaluations=evaluations)
+    best = [round(float(weight), 6) for weight in found.point]
+    alone = cast.right.mean(axis=0)
+    return Weights(
+        pool=tuple(pool),
+        retrievers=tuple(best[len(names) :]),
+        similarities=dict(zip(names, best[: len(names)], strict=True)),
+        rule=rule._asdict(),
+        learned={
+            "source": source,
+            "questions": len(cast.right),
+            "accuracy": accuracy(cast, np.array(best), rule),
+            "alone": dict(zip(pool, map(float, alone), strict=True)),
+            "oracle": float(cast.right.max(axis=1).mean()),
+            "metric": "exact match",
+            "evaluations": found.evaluations,
+            "restarts": len(starts),
+            "seed": seed,
+        },
+    )
