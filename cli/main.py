@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hopscope import __version__
-from hopscope.cli import demo, doctor, index, listing, resume, run, show
+from hopscope.cli import demo, doctor, eor, index, listing, resume, run, show
 
 app = typer.Typer(
     name="hopscope",
@@ -28,6 +28,7 @@ app.command("ls")(show.ls)
 app.command("list")(listing.list_components)
 app.command("doctor")(doctor.doctor)
 app.add_typer(index.app, name="index")
+app.add_typer(eor.app, name="eor")
 
 
 def _version(asked: bool) -> None:

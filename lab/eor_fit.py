@@ -7,16 +7,16 @@ weights, so the search starts several times and keeps the best of all it has see
 Source: Li et al. 2024 (arXiv 2405.20680), section 4.2: Nelder-Mead, all weights in [0, 0.6].
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
 from hopscope.runtime.answers import exact_match
-from hopscope.runtime.json_records import JsonRecords
 from hopscope.runtime.errors import HopscopeError, UsageError
+from hopscope.runtime.json_records import JsonRecords
 from hopscope.runtime.types import Question, Run
 from hopscope.workflows import _voting
 from hopscope.workflows._ballot import Ballot
@@ -52,7 +52,7 @@ def questions(path: Path) -> list[Question]:
         CorpusError: a record lacks its question or its answers.
     """
     records = JsonRecords(path)
-    found = []
+    found: list[Question] = []
     for record in records:
         text = next((record.value[key] for key in QUESTION_KEYS if key in record.value), None)
         answers = next((record.value[key] for key in ANSWER_KEYS if key in record.value), None)
@@ -73,23 +73,28 @@ def votes(runs: Iterable[Run]) -> tuple[tuple[str, ...], Votes]:
     """The similarities that were used, by name, and the votes of finished runs.
 
     Raises:
-        UsageError: a run did not come to a vote, or not all have the same similarities.
+        HopscopeError: a run did not come to a vote.
+        UsageError: there is nothing to learn from.
     """
-    names: tuple[str, ...] | None = None
-    tensors, right = [], []
-    for run in runs:
-        if run.status != "ok" or not run.steps or run.steps[-1].kind != "vote":
-            reason = run.error.message if run.error else "there was no vote"
-            raise HopscopeError(f"question {run.question.text!r}: {reason}")
-        ballot = Ballot.model_validate_json(run.steps[-1].output or "")
-        if names is None:
-            names = tuple(ballot.similarities)
-        if names != tuple(ballot.similarities) or not names:
-            raise UsageError("no similarity has its model: give em a weight")
-        tensors.append([ballot.similarities[name] for name in names])
-        golds = run.question.answers
-        right.append([exact_match(answer, golds) for answer in ballot.answers])
-    return names or (), Votes(np.array(tensors, float), np.array(right, float))
+    ballots = [(_ballot(run), run.question.answers) for run in runs]
+    names = tuple(ballots[0][0].similarities) if ballots else ()
+    if not names:
+        raise UsageError("there is nothing to learn: no similarity has its model, or no question")
+    tensors = [[ballot.similarities[name] for name in names] for ballot, _ in ballots]
+    right = [[exact_match(a, golds) for a in ballot.answers] for ballot, golds in ballots]
+    return names, Votes(np.array(tensors, float), np.array(right, float))
+
+
+def _ballot(run: Run) -> Ballot:
+    if run.status != "ok" or not run.steps or run.steps[-1].kind != "vote":
+        reason = run.error.message if run.error else "it did not come to a vote"
+        raise HopscopeError(f"question {run.question.text!r}: {reason}")
+    return Ballot.model_validate_json(run.steps[-1].output or "")
+
+
+def rule_of(options: Mapping[str, Any]) -> Rule:
+    """How votes are counted under these options of the workflow."""
+    return Rule(**{name: options[name] for name in Rule._fields})
 
 
 def accuracy(votes: Votes, weights: Floats, rule: Rule) -> float:
@@ -157,7 +162,6 @@ def fit(
     runs: Iterable[Run],
     rule: Rule,
     *,
-    pool: Sequence[str],
     evaluations: int = 2000,
     restarts: int = 5,
     seed: int = 0,
@@ -166,15 +170,17 @@ def fit(
     """Weights for a pool, from its runs.
 
     Raises:
-        UsageError: as `votes`.
+        HopscopeError: as `votes`.
     """
+    runs = list(runs)
     names, cast = votes(runs)
+    pool = _ballot(runs[0]).pool
     starts = starting_points(cast, restarts=restarts, seed=seed)
     found = search(lambda point: accuracy(cast, point, rule), starts, evaluations=evaluations)
     best = [round(float(weight), 6) for weight in found.point]
     alone = cast.right.mean(axis=0)
     return Weights(
-        pool=tuple(pool),
+        pool=pool,
         retrievers=tuple(best[len(names) :]),
         similarities=dict(zip(names, best[: len(names)], strict=True)),
         rule=rule._asdict(),
@@ -183,6 +189,7 @@ def fit(
             "questions": len(cast.right),
             "accuracy": accuracy(cast, np.array(best), rule),
             "alone": dict(zip(pool, map(float, alone), strict=True)),
+            "best_alone": float(alone.max()),
             "oracle": float(cast.right.max(axis=1).mean()),
             "metric": "exact match",
             "evaluations": found.evaluations,

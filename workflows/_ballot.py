@@ -9,7 +9,7 @@ from hopscope.runtime.ports import Entailment
 from hopscope.runtime.types import Record
 from hopscope.workflows import _similarities, _voting
 from hopscope.workflows._similarities import Encoder
-from hopscope.workflows._voting import Rule
+from hopscope.workflows._voting import Floats, Rule
 from hopscope.workflows._weights import Weights
 
 
@@ -29,6 +29,11 @@ class Ballot(Record):
     """Similarities that have a weight but no model: no encoder, or no entailment model."""
     similarities: dict[str, tuple[tuple[float, ...], ...]]
     """Of each pair of answers."""
+
+
+def _rounded(values: Floats) -> tuple[float, ...]:
+    """Last digits differ between machines."""
+    return tuple(np.round(values, 9).tolist())
 
 
 class Voter(NamedTuple):
@@ -54,9 +59,9 @@ class Voter(NamedTuple):
             pool=self.by.pool,
             answers=tuple(answers),
             winner=int(verdict.winner),
-            scores=tuple(verdict.scores.tolist()),
+            scores=_rounded(verdict.scores),
             weights=self.by.retrievers,
             shares={name: weight / total for name, weight in used.items()},
             left_out=tuple(name for name in wanted if name not in available),
-            similarities={name: tuple(map(tuple, rows.tolist())) for name, rows in tensors.items()},
+            similarities={name: tuple(map(_rounded, rows)) for name, rows in tensors.items()},
         )

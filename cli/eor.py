@@ -1,0 +1,118 @@
+"""`hopscope eor`: learn the weights that EoR's voter goes by."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.cli import render, wiring
+from hopscope.cli.run import CorpusSpec, EntailmentSpec, Options, ReaderSpec, Seed
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Question
+
+app = typer.Typer(help="Learn the weights of EoR's voter.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Learn the weights of EoR's voter."""
+
+
+@app.command("fit")
+def fit(
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET",
+            envvar="HOPSCOPE_EOR_DATASET",
+            help="JSON lines of {question, golden_answers}, or hopland for its dev questions.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", envvar="HOPSCOPE_EOR_OUT", help="The weights file to write."),
+    ],
+    option: Options = None,
+    corpus: CorpusSpec = wiring.HOPLAND,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, envvar="HOPSCOPE_EOR_LIMIT", help="Take the first questions only."),
+    ] = None,
+    evaluations: Annotated[
+        int,
+        typer.Option(
+            min=1, envvar="HOPSCOPE_EOR_EVALUATIONS", help="Weights to try, in all restarts."
+        ),
+    ] = 2000,
+    restarts: Annotated[
+        int, typer.Option(min=1, envvar="HOPSCOPE_EOR_RESTARTS", help="Starts of the search.")
+    ] = 5,
+    seed: Seed = 0,
+) -> None:
+    """Answer the questions with each retriever of the pool, and learn how to weigh their votes.
+
+    Use the file with `hopscope run -w eor -o weights=FILE` and the same pool.
+    """
+    from hopscope.lab import eor_fit
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.run import run
+    from hopscope.runtime.state import Deps
+    from hopscope.workflows import _weights
+
+    options = wiring.parse_pairs(option or [])
+    if "weights" in options:
+        raise UsageError("the weights are what is learned: leave -o weights out")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
+    built = wiring.workflow("eor", options)
+    asked = _questions(dataset)[:limit]
+    render.progress("loading the corpus and the reader")
+    deps = Deps(
+        reader=wiring.reader(reader),
+        retriever=wiring.corpus(corpus),
+        entailment=wiring.entailment(entailment),
+        seed=seed,
+        capture_content=False,
+    )
+    runs = []
+    for number, question in enumerate(asked, start=1):
+        render.progress(f"answering question {number} of {len(asked)}")
+        runs.append(run(built, question, deps))
+    render.progress("learning the weights")
+    source = f"{dataset}, {reader}, {corpus}"
+    weights = eor_fit.fit(
+        runs,
+        eor_fit.rule_of(built.options),
+        evaluations=evaluations,
+        restarts=restarts,
+        seed=seed,
+        source=source,
+    )
+    try:
+        _weights.save(out, weights)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror}") from None
+    render.progress("")
+    for retriever, weight in zip(weights.pool, weights.retrievers, strict=True):
+        typer.echo(f"{weight:.3f}  {retriever}")
+    for similarity, weight in weights.similarities.items():
+        typer.echo(f"{weight:.3f}  {similarity} (similarity)")
+    told = weights.learned
+    typer.echo(
+        f"right: {told['accuracy']:.3f} of {told['questions']} questions; best retriever alone "
+        f"{told['best_alone']:.3f}, any of the pool {told['oracle']:.3f}",
+        err=True,
+    )
+
+
+def _questions(dataset: str) -> "list[Question]":
+    from hopscope.lab import eor_fit
+
+    if dataset == wiring.HOPLAND:
+        from hopscope.lab.hopland import data
+
+        return [row.question for row in data.questions("dev")]
+    return eor_fit.questions(Path(dataset))

@@ -1,0 +1,168 @@
+"""Learning the weights of EoR's voter."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hopscope.cli.main import main
+from hopscope.lab import eor_fit
+from hopscope.lab.eor_fit import Votes, accuracy, fit, questions, search
+from hopscope.runtime.errors import CorpusError, HopscopeError, UsageError
+from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Passage, Question, Run
+from hopscope.workflows import _weights, eor
+from hopscope.workflows._voting import Floats, Rule
+from tests.probes import Speaker, script
+from tests.talk import ScriptedRetriever
+
+POOL = ("ReFree", "Wiki@1", "Wiki@2", "Wiki@3")
+FOUND = [Passage(id=str(i), title=f"T{i}", text=f"Text {i}.") for i in range(1, 4)]
+
+
+def test_vector_29() -> None:
+    def objective(point: Floats) -> float:
+        x, y = point
+        return float(1 - (x - 0.4) ** 2 - (y - 0.9) ** 2)
+
+    found = search(objective, [np.array([0.1, 0.1])], evaluations=400)
+    assert found.point == pytest.approx([0.4, 0.6], abs=1e-4)
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_a_search_tries_no_more_than_it_may_and_never_leaves_the_bounds(starts: int) -> None:
+    met: list[Floats] = []
+
+    def objective(point: Floats) -> float:
+        met.append(point.copy())
+        return float(point.sum() > 0.9)
+
+    found = search(objective, [np.full(3, 0.2)] * starts, evaluations=60)
+    assert found.evaluations == len(met) <= 60
+    assert all((point >= 0).all() and (point <= 0.6).all() for point in met)
+    assert found.value == 1
+
+
+def test_the_best_that_was_met_is_kept_not_the_last() -> None:
+    values = iter([0.0, 5.0, *[1.0] * 100])
+    found = search(lambda point: next(values), [np.full(2, 0.3)], evaluations=50)
+    assert found.value == 5
+
+
+def runs(*answers: tuple[str, ...], gold: str = "right") -> list[Run]:
+    """One question for each row of answers, in the order of the pool."""
+    built = Workflow("eor", eor.build(pool=",".join(POOL), similarities="exact"), {})
+    done = []
+    for row in answers:
+        question = Question(text="Who?", answers=(gold,))
+        retriever = ScriptedRetriever(lambda query: FOUND)
+        done.append(run(built, question, Deps(reader=Speaker(script(row)), retriever=retriever)))
+    return done
+
+
+ALWAYS_RIGHT_FIRST = [("right", "b", "b", "b"), ("right", "c", "d", "c"), ("right", "x", "y", "z")]
+
+
+def test_it_learns_whom_to_trust() -> None:
+    """The first is always right and always outvoted."""
+    done = runs(*ALWAYS_RIGHT_FIRST)
+    assert [result.answer for result in done] == ["b", "c", "right"]
+    learned = fit(done, Rule(), seed=1)
+    assert learned.pool == POOL
+    assert learned.learned["accuracy"] == learned.learned["oracle"] == 1
+    assert learned.retrievers[0] > 0.1
+    assert max(learned.retrievers) <= 0.6
+    assert learned.learned["alone"] == {"ReFree": 1, "Wiki@1": 0, "Wiki@2": 0, "Wiki@3": 0}
+    assert learned == fit(runs(*ALWAYS_RIGHT_FIRST), Rule(), seed=1)
+
+
+def test_accuracy_is_that_of_the_votes_the_workflow_would_hold() -> None:
+    names, cast = eor_fit.votes(runs(*ALWAYS_RIGHT_FIRST))
+    assert names == ("exact",)
+    assert accuracy(cast, np.array([1, 1, 1, 1, 1.0]), Rule()) == pytest.approx(1 / 3)
+    assert accuracy(cast, np.array([1, 1, 0, 0, 0.0]), Rule()) == 1
+
+
+def test_starting_points_are_as_many_as_asked_for() -> None:
+    cast = Votes(np.zeros((2, 1, 3, 3)), np.zeros((2, 3)))
+    for restarts in (1, 2, 7):
+        points = eor_fit.starting_points(cast, restarts=restarts, seed=0)
+        assert len(points) == restarts
+        assert all(point.shape == (4,) and np.isfinite(point).all() for point in points)
+
+
+def test_a_failed_run_is_no_vote() -> None:
+    failed = runs(("a", "b"))  # the script runs out
+    with pytest.raises(HopscopeError, match="question 'Who\\?': the script has no reply left"):
+        fit(failed, Rule())
+
+
+def test_without_a_similarity_there_is_nothing_to_learn() -> None:
+    with pytest.raises(UsageError, match="nothing to learn"):
+        fit([], Rule())
+
+
+def test_questions_are_read_from_json_lines(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text(
+        '{"id": 7, "question": "a?", "golden_answers": ["x"]}\n{"query": "b?", "answer": "y"}\n'
+    )
+    assert questions(file) == [
+        Question(id="7", text="a?", answers=("x",)),
+        Question(id="1", text="b?", answers=("y",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"answer": "y"}', "line 1: needs a text"),
+        ('{"question": " ", "answer": "y"}', "line 1: needs a text"),
+        ('{"question": "a?"}', "line 1: needs answers"),
+        ('{"question": "a?", "answers": []}', "line 1: needs answers"),
+        ('{"question": "a?", "answers": [1]}', "line 1: needs answers"),
+    ],
+)
+def test_a_broken_question_is_told_with_its_line(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text(line)
+    with pytest.raises(CorpusError, match=message):
+        questions(file)
+
+
+def test_the_command_writes_a_file_that_run_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "w.json"
+    options = ["-o", "pool=Wiki@1,ReFree", "-o", "depth=3", "-o", "max_tokens=4"]
+    learn = ["eor", "fit", "hopland", "--out", str(file), "--limit", "2", "--evaluations", "20"]
+    with pytest.raises(SystemExit) as done:
+        main([*learn, *options])
+    assert done.value.code == 0
+    assert "Wiki@1" in capsys.readouterr().out
+    told = json.loads(file.read_text())
+    assert (told["version"], told["pool"]) == (1, ["Wiki@1", "ReFree"])
+    assert told["learned"]["questions"] == 2
+    assert eor.build(pool="Wiki@1,ReFree", weights=str(file))
+    with pytest.raises(UsageError, match=r"for the pool Wiki@1,ReFree, not for Wiki@5"):
+        eor.build(weights=str(file))
+    assert _weights.load(file, ("Wiki@1", "ReFree"), Rule()).rule["pooling"] == "mean"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "weights=x"], "leave -o weights out"),
+        (["-o", "pool=Wiki@"], "character 6"),
+        (["-o", "nothing=1"], "unknown option"),
+    ],
+)
+def test_the_command_used_wrongly_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["eor", "fit", "hopland", "--out", str(tmp_path / "w.json"), *arguments])
+    assert done.value.code == 2
+    assert message in capsys.readouterr().err
