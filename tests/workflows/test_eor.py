@@ -1,6 +1,7 @@
 """EoR's cycle over its pool, its sources and its vote, on scripted replies."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.similarities import bertscore
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import GenerationRequest, Passage, Question, Run
-from hopscope.workflows import _sources, _weights, eor
+from hopscope.workflows import _similarities, _sources, _weights, eor
 from hopscope.workflows._voting import Rule
 from tests.fakes import ENTAILS, NEUTRAL, ScriptedEntailment
 from tests.probes import Say, Speaker, script, task
@@ -208,6 +210,30 @@ def test_a_similarity_without_its_model_is_left_out_and_named() -> None:
     said = ballot(result)
     assert said["shares"] == {"em": 1.0}
     assert said["left_out"] == ["bertscore", "nli"]
+
+
+def test_an_encoder_is_loaded_as_its_options_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    class Likes:
+        name = "likes"
+
+        def compare(self, texts: Sequence[str]) -> list[list[float]]:
+            return [[1.2 if one[0] == other[0] else -0.2 for other in texts] for one in texts]
+
+    def load(**options: Any) -> Likes:
+        asked.append(options)
+        return Likes()
+
+    monkeypatch.setattr(bertscore, "build", load)
+    _similarities.encoder.cache_clear()
+    options = {"encoder": "folder", "layer": 40, "idf": True, "pool": "ReFree,Wiki@1,Wiki@2"}
+    result, *_ = ask(["x", "ya", "yb"], similarities="bertscore=1", **options)
+    assert result.answer == "ya"
+    assert ballot(result)["similarities"]["bertscore"][1] == [0, 1, 1]  # never outside [0, 1]
+    ask(["x", "ya", "yb"], similarities="bertscore=1", **options)
+    assert asked == [{"model": "folder", "layer": 40, "idf": True}]
+    _similarities.encoder.cache_clear()
 
 
 def test_without_any_model_the_first_of_the_pool_wins() -> None:
