@@ -80,7 +80,11 @@ def fit(
     runs = []
     for number, question in enumerate(asked, start=1):
         render.progress(f"answering question {number} of {len(asked)}")
-        runs.append(run(built, question, deps))
+        result = run(built, question, deps)
+        if result.status == "interrupted":
+            raise typer.Exit(130)
+        eor_fit.ballot_of(result)  # tells of a failure now rather than after the last question
+        runs.append(result)
     render.progress("learning the weights")
     source = f"{dataset}, {reader}, {corpus}"
     weights = eor_fit.fit(

@@ -76,7 +76,7 @@ def votes(runs: Iterable[Run]) -> tuple[tuple[str, ...], Votes]:
         HopscopeError: a run did not come to a vote.
         UsageError: there is nothing to learn from.
     """
-    ballots = [(_ballot(run), run.question.answers) for run in runs]
+    ballots = [(ballot_of(run), run.question.answers) for run in runs]
     names = tuple(ballots[0][0].similarities) if ballots else ()
     if not names:
         raise UsageError("there is nothing to learn: no similarity has its model, or no question")
@@ -85,7 +85,11 @@ def votes(runs: Iterable[Run]) -> tuple[tuple[str, ...], Votes]:
     return names, Votes(np.array(tensors, float), np.array(right, float))
 
 
-def _ballot(run: Run) -> Ballot:
+def ballot_of(run: Run) -> Ballot:
+    """
+    Raises:
+        HopscopeError: the run did not come to a vote.
+    """
     if run.status != "ok" or not run.steps or run.steps[-1].kind != "vote":
         reason = run.error.message if run.error else "it did not come to a vote"
         raise HopscopeError(f"question {run.question.text!r}: {reason}")
@@ -174,7 +178,7 @@ def fit(
     """
     runs = list(runs)
     names, cast = votes(runs)
-    pool = _ballot(runs[0]).pool
+    pool = ballot_of(runs[0]).pool
     starts = starting_points(cast, restarts=restarts, seed=seed)
     found = search(lambda point: accuracy(cast, point, rule), starts, evaluations=evaluations)
     best = [round(float(weight), 6) for weight in found.point]

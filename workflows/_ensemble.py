@@ -10,12 +10,13 @@ from typing import Literal, NamedTuple, TypedDict
 from langgraph.graph import StateGraph
 
 from hopscope.runtime import state as shared
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage
 from hopscope.workflows import _eor_prompts
-from hopscope.workflows._grammar import Retriever, Unit
+from hopscope.workflows._grammar import Retriever, Unit, parse_pool
 from hopscope.workflows._ranking import rank, windows
-from hopscope.workflows._sources import Sources, was_retrieved
+from hopscope.workflows._sources import Sources, configure, was_retrieved
 
 WINDOW, STRIDE = 20, 10  # RankGPT's
 
@@ -140,6 +141,19 @@ class Plan:
     def found_by(self, turn: int, state: State) -> tuple[Passage, ...]:
         """The evidence of the retriever at this place of the pool."""
         return self.evidence({**state, "answers": ("",) * turn})
+
+
+def make_plan(pool: str, sources: str, depth: int) -> Plan:
+    """From the options. A source is asked for as many as some retriever keeps, if that is more.
+
+    Raises:
+        UsageError: an option cannot be used.
+    """
+    if depth < 1:
+        raise UsageError(f"depth={depth}: ask each source for one passage or more")
+    retrievers = parse_pool(pool)
+    kept = (unit.k or 0 for retriever in retrievers for unit in retriever.units)
+    return Plan(retrievers, Sources(configure(sources), max(depth, *kept, 0)))
 
 
 def distinct(lists: Iterable[tuple[Passage, ...]]) -> tuple[Passage, ...]:

@@ -20,10 +20,8 @@ from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
 from hopscope.workflows import _eor_prompts, _similarities, _weights
 from hopscope.workflows._ballot import Voter
-from hopscope.workflows._ensemble import Graph, Plan, State, Update
+from hopscope.workflows._ensemble import Graph, Plan, State, Update, make_plan
 from hopscope.workflows._fitting import generate as generation
-from hopscope.workflows._grammar import parse_pool
-from hopscope.workflows._sources import Sources, configure
 from hopscope.workflows._voting import Pooling, Rule
 
 NODES = ["retrieve", "rerank", "compress", "generate"]
@@ -92,7 +90,7 @@ def build(
     max_tokens: int = 32,
 ) -> Graph:
     """`weights` is a file of `hopscope eor fit`; without one all retrievers weigh the same."""
-    plan = Plan(parse_pool(pool), Sources(configure(sources), depth))
+    plan = make_plan(pool, sources, depth)
     rule = Rule(pooling, same, threshold, zero_weight_votes)
     bert = partial(_similarities.encoder, encoder, layer, idf) if encoder else None
     voter = Voter(_weights.choose(weights, plan.names, similarities, rule), rule, bert)

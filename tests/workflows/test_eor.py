@@ -13,7 +13,7 @@ from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.similarities import bertscore
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import GenerationRequest, Passage, Question, Run
-from hopscope.workflows import _similarities, _sources, _weights, eor
+from hopscope.workflows import _ensemble, _similarities, _sources, _weights, eor
 from hopscope.workflows._voting import Rule
 from tests.fakes import ENTAILS, NEUTRAL, ScriptedEntailment
 from tests.probes import Say, Speaker, script, task
@@ -108,6 +108,12 @@ def test_a_long_list_is_reranked_window_by_window_each_a_step() -> None:
     assert result.steps[3].shown == ("24",)
 
 
+def test_a_source_is_asked_for_as_many_as_are_kept() -> None:
+    many = [Passage(id=str(i), title="", text=f"Text {i}.") for i in range(25)]
+    result, *_ = ask(["a", "b"], many, pool="Wiki@3,Wiki@22", depth=2)
+    assert [len(s.shown) for s in result.steps] == [0, 3, 22, 0]
+
+
 def test_the_hybrid_concatenates_all_sources() -> None:
     words = " ".join(f"w{i}" for i in range(150))
     result, _, retriever = ask([words, "a", "b"], pool="HB,PK@1")
@@ -136,8 +142,7 @@ class Web(ScriptedRetriever):
 
 def test_other_sources_are_asked_and_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     web = Web(lambda query: [Passage(id="http://x", title="X", text="Web.")])
-    monkeypatch.setattr(_sources, "configure", lambda text: {"SE": web})
-    monkeypatch.setattr(eor, "configure", lambda text: {"SE": web})
+    monkeypatch.setattr(_ensemble, "configure", lambda text: {"SE": web})
     result, _, retriever = ask(["a", "b"], pool="SE@1&Wiki@1,SE", sources="SE=searxng:http://h")
     assert web.queries == retriever.queries == [QUESTION.text]
     assert [(s.output, [h.passage.id for h in s.ranked]) for s in result.steps[:2]] == [
@@ -170,14 +175,15 @@ def test_sources_are_built_from_their_names() -> None:
         ({"similarities": "em=1,em=2"}, "is given twice"),
         ({"similarities": "em=nan"}, "must be a number from 0 on"),
         ({"similarities": "em=x"}, "must be a number from 0 on"),
+        ({"depth": 0}, "one passage or more"),
         ({"weights": "/no/such/file"}, "cannot be read"),
     ],
 )
 def test_options_that_are_no_use_are_told_before_any_run(
-    options: dict[str, str], message: str
+    options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        eor.build(**options)  # type: ignore[arg-type]
+        eor.build(**options)
 
 
 def test_similarities_are_weighed() -> None:
