@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 from importlib import metadata
+from urllib.parse import urlsplit, urlunsplit
 
 from hopscope.cli import render
 from hopscope.cli.run import Database, Json
@@ -17,18 +18,14 @@ CORE = (
     "opentelemetry-sdk",
 )
 EXTRAS = {
-    "faiss-cpu": ("faiss-cpu",),
-    "faiss-gpu": ("faiss-gpu-cu12", "faiss-gpu"),
     "lucene": ("pyserini",),
     "postgres": ("psycopg",),
-    "vllm": ("vllm",),
 }
 
 
 def doctor(db: Database = None, json: Json = False) -> None:
     """Tell what is installed, what is missing and how to get it."""
     from hopscope import __version__
-    from hopscope.store.location import display, resolve
 
     rows = [("hopscope", "ok", __version__), ("python", "ok", platform.python_version())]
     rows += [_distribution(name, (name,), f"pip install {name}") for name in CORE]
@@ -38,12 +35,34 @@ def doctor(db: Database = None, json: Json = False) -> None:
     ]
     java = shutil.which("java")
     rows.append(("java", "ok", java) if java else ("java", "missing", "only Lucene needs it"))
-    rows.append(("database", "ok", display(resolve(db))))
-    endpoint = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get(
-        "OTEL_EXPORTER_OTLP_ENDPOINT"
-    )
-    rows.append(("spans sent to", "ok" if endpoint else "off", endpoint or "nowhere"))
+    rows.append(_database(db))
+    rows.append(_collector())
     render.show_checks(rows, json=json)
+
+
+def _collector() -> tuple[str, str, str]:
+    from hopscope.tracing.telemetry import sends_spans
+
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if disabled or not sends_spans():
+        return "spans sent to", "off", "nowhere"
+    stated = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", ""
+    )
+    parts = urlsplit(stated)
+    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return "spans sent to", "ok", shown or "the default collector on this machine"
+
+
+def _database(location: str | None) -> tuple[str, str, str]:
+    from hopscope.runtime.errors import HopscopeError
+    from hopscope.store.store import Store
+
+    try:
+        with Store.open(location) as store:
+            return "database", "ok", store.name
+    except HopscopeError as error:
+        return "database", "missing", str(error)
 
 
 def _distribution(label: str, names: tuple[str, ...], remedy: str) -> tuple[str, str, str]:

@@ -26,6 +26,7 @@ def list_components(
     from importlib import import_module
 
     from hopscope.runtime import components
+    from hopscope.runtime.errors import UsageError
 
     home = {
         Kind.workflows: "hopscope.workflows",
@@ -38,7 +39,11 @@ def list_components(
     package = import_module(home[kind])
     rows: list[dict[str, object]] = []
     for name in components.names(package):
-        module = components.load(package, name)
+        try:
+            module = components.load(package, name)
+        except UsageError as error:
+            rows.append({"name": name, "summary": str(error), "options": {}})
+            continue
         options = components.options(module.build)
         rows.append(
             {

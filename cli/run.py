@@ -1,5 +1,7 @@
 """`hopscope run`: answer one question, appraise every step, store, trace and print it."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,8 +28,8 @@ Golds = Annotated[
     typer.Option(
         "--gold",
         metavar="A",
-        help="A right answer; repeat for aliases. Without one, SePer is not measured.",
-        envvar="HOPSCOPE_GOLD",
+        help="A right answer; repeat for aliases. Without one, SePer is not measured. "
+        "[env var: HOPSCOPE_GOLD, one a line]",
     ),
 ]
 CorpusSpec = Annotated[
@@ -73,8 +75,7 @@ Options = Annotated[
     typer.Option(
         "-o",
         metavar="KEY=VALUE",
-        help="An option of the workflow; repeatable.",
-        envvar="HOPSCOPE_OPTIONS",
+        help="An option of the workflow; repeatable. [env var: HOPSCOPE_OPTIONS, one a line]",
     ),
 ]
 Database = Annotated[
@@ -139,13 +140,13 @@ def run_command(
 
     if not question.strip():
         raise typer.BadParameter("the question is empty", param_hint="QUESTION")
-    options = wiring.parse_pairs(option or [])
-    if k is not None:
-        if not wiring.takes(workflow, "k"):
-            raise typer.BadParameter(f"workflow {workflow} retrieves nothing", param_hint="-k")
+    options = wiring.parse_pairs(option or wiring.lines("HOPSCOPE_OPTIONS"))
+    if k is not None and wiring.takes(workflow, "k"):
         options["k"] = str(k)
+    elif k is not None and str(k) != os.environ.get("HOPSCOPE_K", "").strip():
+        raise typer.BadParameter(f"workflow {workflow} retrieves nothing", param_hint="-k")
     code = execute(
-        Question(text=question, answers=tuple(gold or ())),
+        Question(text=question, answers=tuple(gold or wiring.lines("HOPSCOPE_GOLD"))),
         workflow=workflow,
         options=options,
         corpus=corpus,
@@ -191,11 +192,10 @@ def execute(
     With the `run_id` of a run begun earlier go on with that one.
 
     The run is in the database before it is appraised, so that nothing of it is lost when the
-    appraisal stops.
+    appraisal stops; and it is printed even when it could not be stored.
     """
     from hopscope.cli.appraise import appraise
     from hopscope.cli.checkpoints import Settings, opened
-    from hopscope.runtime.errors import HopscopeError
     from hopscope.runtime.run import run
     from hopscope.runtime.state import Deps
     from hopscope.store.store import Store
@@ -237,21 +237,39 @@ def execute(
         render.progress(f"running {workflow}")
         saver = checkpoints.saver if checkpoints else None
         result = run(built, question, deps, checkpointer=saver, run_id=run_id)
-        store.save(result)
-        credits: list[Credit] = []
         code = EXIT_CODES[result.status]
-        try:
-            if result.steps and result.status != "interrupted":
-                render.progress("measuring what each step was worth")
-                credits = appraise(result, model, judge, samples=samples, seed=seed)
-                store.save_credits(credits)
+        credits: list[Credit] = []
+        stored = _tried("stored", lambda: store.save(result))
+        if result.steps and result.status != "interrupted":
+            render.progress("measuring what each step was worth")
+
+            def measure() -> None:
+                credits.extend(appraise(result, model, judge, samples=samples, seed=seed))
                 emit(result, credits, capture=deps.capture_content)
-        except (HopscopeError, KeyboardInterrupt) as error:
-            code = 130 if isinstance(error, KeyboardInterrupt) else 1
-            reason = str(error) or "stopped"
-            render.note(f"run {result.id[:12]} is stored, but not appraised: {reason}")
+
+            measured = _tried("appraised", measure)
+            if measured == 0 and stored == 0:
+                stored = _tried("stored with its credits", lambda: store.save_credits(credits))
+            code = max(code, measured)
+        code = max(code, stored)
         render.progress("")
     run_table.show_run(result, credits, json=json)
     if checkpoint and result.status != "ok":
         render.note(f"go on with: hopscope resume {result.id[:12]} --checkpoint {checkpoint}")
     return code
+
+
+def _tried(deed: str, action: Callable[[], object]) -> int:
+    """Do one thing to a finished run, whose result is worth printing whatever becomes of it; the
+    exit code."""
+    from hopscope.runtime.errors import HopscopeError
+
+    try:
+        action()
+    except HopscopeError as error:
+        render.note(f"the run is not {deed}: {error}")
+        return 1
+    except KeyboardInterrupt:
+        render.note(f"the run is not {deed}: stopped")
+        return 130
+    return 0

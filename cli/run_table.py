@@ -127,6 +127,8 @@ def _deed(step: "StepReport") -> Text:
         text.append(f"“{plain(step.query)}”")
         for passage in step.passages:
             name = plain(passage.title) or plain(passage.id)
+            if passage.id in step.dangling:
+                name += " [not shown]"
             text.append(
                 f" +{name}" if passage.new else f" ({name})", "green" if passage.new else "dim"
             )

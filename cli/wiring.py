@@ -32,6 +32,11 @@ def parse_pairs(options: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
+def lines(variable: str) -> list[str]:
+    """The lines of an environment variable that holds several values."""
+    return [line for line in os.environ.get(variable, "").splitlines() if line.strip()]
+
+
 def workflow(name: str, options: dict[str, str]) -> "Workflow":
     """Build a workflow by name, its options read from text."""
     from hopscope import workflows
@@ -97,9 +102,9 @@ def corpus(spec: str) -> "Retriever":
 
         return bm25.from_passages(data.corpus(), name=HOPLAND)
     folder = Path(spec)
-    if not folder.is_dir():
+    if not (folder / "manifest.json").is_file():
         raise UsageError(
-            f"no corpus at {spec}: give {HOPLAND}, or the folder of an index made with "
+            f"no index at {spec}: give {HOPLAND}, or the folder of an index made with "
             f"`hopscope index build CORPUS.jsonl --out {spec}`"
         )
     return bm25.build(index=folder)

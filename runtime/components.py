@@ -35,7 +35,10 @@ def load(package: ModuleType, name: str) -> ModuleType:
     if name not in known:
         kind = package.__name__.rsplit(".", 1)[-1]
         raise UsageError(f"no {name!r} among {kind}: choose from {', '.join(known)}")
-    return import_module(f"{package.__name__}.{name}")
+    module = import_module(f"{package.__name__}.{name}")
+    if not callable(getattr(module, "build", None)):
+        raise UsageError(f"{package.__name__}.{name} is no component: it has no build(...)")
+    return module
 
 
 def options(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -16,14 +16,19 @@ def same(one: Passage, other: Passage) -> bool:
     return min(fuzz.ratio(*titles), fuzz.ratio(*texts)) >= DUPLICATE_RATIO
 
 
-def fresh(held: Iterable[Passage], hits: Iterable[Hit], *, longest: int) -> list[Hit]:
-    """The hits of at most `longest` words that are near none of those held or taken before."""
+def fresh(held: Iterable[Passage], hits: Iterable[Hit], *, longest: int, shown: int) -> list[Hit]:
+    """The hits of at most `longest` words that are near none of those held or taken before.
+
+    They are cut to the `shown` words here, so that evidence is what a model reads: a meter must
+    not credit text that nobody saw.
+    """
     known, taken = list(held), []
     for hit in hits:
         short = len(hit.passage.text.split()) <= longest
-        if short and not any(same(hit.passage, passage) for passage in known):
-            known.append(hit.passage)
-            taken.append(hit)
+        passage = cut(hit.passage, shown)
+        if short and not any(same(passage, other) for other in known):
+            known.append(passage)
+            taken.append(hit.model_copy(update={"passage": passage}))
     return taken
 
 

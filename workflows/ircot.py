@@ -20,11 +20,10 @@ from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows._fitting import generate
-from hopscope.workflows._paragraphs import cut, fresh
+from hopscope.workflows._paragraphs import fresh
 from hopscope.workflows._text import extract_answer, first_sentence
 
 MAX_THOUGHT_TOKENS = 300
-LONGEST_WORDS = 600  # longer paragraphs are not taken
 SHOWN_WORDS = 350  # of each paragraph
 
 QUESTION_WORDS = re.compile(r"\b(who|what|when|where|why|which|how|does|is)\b", re.IGNORECASE)
@@ -40,13 +39,14 @@ def next_query(question: str, thoughts: Sequence[str]) -> str:
 
 
 @step("retrieve")
-def retrieve(state: State, deps: Deps, *, k: int, cap: int) -> Update:
+def retrieve(state: State, deps: Deps, *, k: int, cap: int, longest: int) -> Update:
     evidence = state.get("evidence", ())
     query = next_query(state["question"].text, state.get("thoughts", ()))
     if not query:
         return {"evidence": evidence}
     [hits] = deps.retriever.search([query], k=k)
-    return {"evidence": merge(evidence, fresh(evidence, hits, longest=LONGEST_WORDS), cap=cap)}
+    added = fresh(evidence, hits, longest=longest, shown=SHOWN_WORDS)
+    return {"evidence": merge(evidence, added, cap=cap)}
 
 
 def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
@@ -58,8 +58,7 @@ def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
             prompt=prompt, max_tokens=MAX_THOUGHT_TOKENS, stop=("\n",), seed=deps.seed
         )
 
-    evidence = [cut(passage, SHOWN_WORDS) for passage in state["evidence"]]
-    return generate(deps, evidence, request).text
+    return generate(deps, state["evidence"], request).text
 
 
 @step("generate")
@@ -97,10 +96,13 @@ def conclusion(text: str) -> Update:
     return {"answer": text.strip() if answer is None else answer, "parse_ok": answer is not None}
 
 
-def build(*, k: int = 4, max_steps: int = 10, cap: int = 15, reader: bool = True) -> Graph:
-    """`cap` bounds the paragraphs held; `reader=false` takes the answer from the chain."""
+def build(
+    *, k: int = 4, max_steps: int = 10, cap: int = 15, longest: int = 600, reader: bool = True
+) -> Graph:
+    """`cap` bounds the paragraphs held, paragraphs of more words than `longest` are not taken;
+    `reader=false` takes the answer from the chain."""
     graph = Graph(State, context_schema=Deps)
-    graph.add_node("retrieve", retrieve(k=k, cap=cap))
+    graph.add_node("retrieve", retrieve(k=k, cap=cap, longest=longest))
     graph.add_node("reason", reason(max_steps=max_steps))
     graph.add_node("read", read() if reader else conclude())
     graph.add_edge(START, "retrieve")

@@ -1,5 +1,6 @@
 """What a user can do wrong on the command line, and what the command says."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from hopscope.cli.main import main
+from hopscope.runtime.errors import StoreError
+from hopscope.store.store import Store
 
 QUESTION = "Where was the director of Moon Harbor born?"
 
@@ -31,7 +34,7 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
         (["run", QUESTION, "-o", "k=many"], "option k=many"),
         (["run", QUESTION, "-o", "k"], "not of the form key=value"),
         (["run", QUESTION, "-w", "closed_book", "-k", "3"], "closed_book retrieves nothing"),
-        (["run", QUESTION, "--corpus", "/nowhere"], "no corpus at /nowhere"),
+        (["run", QUESTION, "--corpus", "/nowhere"], "no index at /nowhere"),
         (["run", QUESTION, "--reader", "hf:/nowhere/model"], "/nowhere/model"),
         (["run", QUESTION, "--reader", "hf:"], "name a model"),
         (["run", QUESTION, "--reader", "gpt"], "choose from"),
@@ -76,3 +79,42 @@ def test_help_answers_without_loading_a_model_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "doctor" in done.stdout
+
+
+def test_variables_of_several_values_hold_one_a_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Split at spaces, "Ada Example" would be two wrong gold answers."""
+    monkeypatch.setenv("HOPSCOPE_GOLD", "Ada Example\nA. Example")
+    monkeypatch.setenv("HOPSCOPE_OPTIONS", "max_tokens=8")
+    monkeypatch.setenv("HOPSCOPE_K", "2")
+    code, out, err = call(
+        capsys, "run", QUESTION, "-w", "closed_book", "--db", str(tmp_path / "r.db"), "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["golds"] == ["Ada Example", "A. Example"]
+
+
+def test_a_run_that_cannot_be_stored_is_printed_all_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Store, run: object) -> None:
+        raise StoreError("no space left on the device")
+
+    monkeypatch.setattr(Store, "save", full)
+    code, out, err = call(
+        capsys, "run", QUESTION, "-w", "closed_book", "--db", str(tmp_path / "r.db"), "--json"
+    )
+    assert code == 1
+    assert "not stored: no space left" in err
+    assert json.loads(out)["question"] == QUESTION
+
+
+def test_doctor_says_where_spans_go_without_the_password(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:s3cret@localhost:4318")
+    assert "s3cret" not in call(capsys, "doctor")[1]
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    rows = json.loads(call(capsys, "doctor", "--json")[1])
+    assert next(row["status"] for row in rows if row["name"] == "spans sent to") == "off"
