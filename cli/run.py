@@ -145,21 +145,25 @@ def run_command(
         options["k"] = str(k)
     elif k is not None and str(k) != os.environ.get("HOPSCOPE_K", "").strip():
         raise typer.BadParameter(f"workflow {workflow} retrieves nothing", param_hint="-k")
-    code = execute(
-        Question(text=question, answers=tuple(gold or wiring.lines("HOPSCOPE_GOLD"))),
-        workflow=workflow,
-        options=options,
-        corpus=corpus,
-        reader=reader,
-        entailment=entailment,
-        samples=samples,
-        seed=seed,
-        db=db,
-        trace_file=trace_file,
-        trace_content=trace_content,
-        checkpoint=checkpoint,
-        json=json,
-    )
+    try:
+        code = execute(
+            Question(text=question, answers=tuple(gold or wiring.lines("HOPSCOPE_GOLD"))),
+            workflow=workflow,
+            options=options,
+            corpus=corpus,
+            reader=reader,
+            entailment=entailment,
+            samples=samples,
+            seed=seed,
+            db=db,
+            trace_file=trace_file,
+            trace_content=trace_content,
+            checkpoint=checkpoint,
+            json=json,
+        )
+    except KeyboardInterrupt:
+        render.note("stopped before the run began: nothing is kept")
+        code = 130
     raise typer.Exit(code)
 
 
