@@ -29,7 +29,8 @@ class RunSummary(Record):
     credits: int
     """Credits computed so far, those without a value included."""
     seper_delta: float | None
-    """Total ΔSePer; of several appraisals, the one stored last. None when it was not measured."""
+    """Total ΔSePer; of several appraisals, the one with the newest settings. None when it was not
+    measured."""
 
 
 def read_summaries(

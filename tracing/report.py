@@ -106,10 +106,17 @@ class RunReport(Record):
 
 
 class _Credits:
-    """Looks credits up by meter, rule and step."""
+    """Looks credits of one appraisal up by meter, rule and step.
+
+    Of several appraisals the last is taken: shares of one seed do not sum to the total of another.
+    """
 
     def __init__(self, credits: Iterable[Credit]) -> None:
-        self._found = {(c.meter, c.rule, c.step): c.measurement for c in credits}
+        given = list(credits)
+        last = given[-1].provenance if given else None
+        self._found = {
+            (c.meter, c.rule, c.step): c.measurement for c in given if c.provenance == last
+        }
 
     def __call__(self, meter: str, rule: str, step: int | None) -> Measurement | None:
         return self._found.get((meter, rule, step))
