@@ -34,9 +34,10 @@ format: $(BIN)/pytest ## Put the code in shape.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BIN)/pytest ## Measure recall on real data and credit on Hopland.
+bench: $(BIN)/pytest ## Measure recall on real data, credit and workflows on Hopland.
 	$(BIN)/python benchmarks/recall.py
 	$(BIN)/python benchmarks/demo_on_average.py
+	$(BIN)/python benchmarks/workflows.py
 
 clean: ## Remove what was installed and built.
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

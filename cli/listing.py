@@ -42,13 +42,15 @@ def list_components(
         try:
             module = components.load(package, name)
         except UsageError as error:
-            rows.append({"name": name, "summary": str(error), "options": {}})
+            rows.append({"name": name, "summary": str(error), "paper": None, "options": {}})
             continue
         options = components.options(module.build)
+        paragraphs = [" ".join(p.split()) for p in (module.__doc__ or "").split("\n\n")]
         rows.append(
             {
                 "name": name,
-                "summary": (module.__doc__ or "").strip().split("\n\n")[0].replace("\n", " "),
+                "summary": paragraphs[0],
+                "paper": next((p for p in paragraphs[1:] if "arXiv" in p), None),
                 "options": {
                     key: None if p.default is p.empty else p.default for key, p in options.items()
                 },

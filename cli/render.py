@@ -94,7 +94,10 @@ def show_components(rows: Sequence[Mapping[str, Any]], *, json: bool) -> None:
         options = ", ".join(
             key if value is None else f"{key}={value}" for key, value in row["options"].items()
         )
-        table.add_row(row["name"], Text(row["summary"]), Text(options))
+        what = Text(row["summary"])
+        if row["paper"]:
+            what.append(f"\n{row['paper']}", style="dim")
+        table.add_row(row["name"], what, Text(options))
     out().print(table)
 
 

@@ -1,4 +1,8 @@
-"""Naive RAG: retrieve once with the question, then answer (Lewis et al. 2020, training-free).
+"""Naive RAG: retrieve once with the question, then answer.
+
+Lewis, Perez, Piktus, Petroni, Karpukhin, Goyal, Küttler, Lewis, Yih, Rocktäschel, Riedel, Kiela:
+Retrieval-Augmented Generation for Knowledge-Intensive NLP Tasks, NeurIPS 2020 (arXiv 2005.11401),
+without its training.
 
 START ── retrieve ── answer ── END
 """

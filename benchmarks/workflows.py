@@ -1,0 +1,75 @@
+"""What each workflow costs and gets right on Hopland, with the embedded reader.
+
+For every workflow the same chain questions of the embedded world; prints exact match, LLM calls,
+retrievals, tokens and steps per question, as means over the questions.
+
+    python benchmarks/workflows.py [--limit 100] [--workflow NAME]... [--json]
+"""
+
+import argparse
+import json
+import sys
+from statistics import mean
+from typing import Any
+
+from hopscope import workflows
+from hopscope.cli import wiring
+from hopscope.lab.hopland import data
+from hopscope.runtime import components
+from hopscope.runtime.answers import exact_match
+from hopscope.runtime.run import run
+from hopscope.runtime.state import Deps
+
+
+def measure(names: list[str], limit: int) -> list[dict[str, Any]]:
+    deps = Deps(
+        reader=wiring.reader(wiring.TINY),
+        retriever=wiring.corpus(wiring.HOPLAND),
+        entailment=wiring.entailment("lexical"),
+    )
+    chains = [q for q in data.questions("test") if q.kind == "chain" and q.hops in (1, 2)]
+    asked = chains[:: max(1, len(chains) // limit)][:limit]
+    rows = []
+    for name in names:
+        built = wiring.workflow(name, {})
+        runs = [run(built, item.question, deps) for item in asked]
+        pairs = list(zip(runs, asked, strict=True))
+        rows.append(
+            {
+                "workflow": name,
+                "n": len(runs),
+                "failed": sum(r.status != "ok" for r in runs),
+                "exact_match": mean(
+                    exact_match(r.answer or "", q.question.answers) for r, q in pairs
+                ),
+                "calls": mean(r.usage.calls for r in runs),
+                "retrievals": mean(sum(s.query is not None for s in r.steps) for r in runs),
+                "tokens": mean(r.usage.tokens for r in runs),
+                "steps": mean(len(r.steps) for r in runs),
+                "seconds": mean(r.seconds for r in runs),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=int, default=100, help="questions, one and two hops")
+    parser.add_argument("--workflow", action="append", choices=components.names(workflows))
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    rows = measure(given.workflow or components.names(workflows), given.limit)
+    if given.json:
+        json.dump(rows, sys.stdout, indent=2)
+        return
+    print(f"{'workflow':15}" + "".join(f"{key:>12}" for key in list(rows[0])[1:]))
+    for row in rows:
+        cells = "".join(
+            f"{value:12d}" if isinstance(value, int) else f"{value:12.2f}"
+            for value in list(row.values())[1:]
+        )
+        print(f"{row['workflow']:15}{cells}")
+
+
+if __name__ == "__main__":
+    main()
