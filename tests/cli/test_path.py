@@ -166,7 +166,14 @@ def test_control_c_keeps_the_run_and_marks_it_interrupted(tmp_path: Path) -> Non
         *HOPSCOPE, "run", "Where was Rosis Wallo born?", "-w", "ircot", "-o", "max_steps=500",
         "--reader", f"hf:{model}", "--trace-file", str(spans), "--db", database,
     ]  # fmt: skip
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 120
     while not (spans.exists() and '"name":"retrieve"' in spans.read_text().replace(" ", "")):
         assert running.poll() is None, running.communicate()

@@ -75,7 +75,12 @@ def test_a_stopped_run_goes_on_and_ends_like_an_unbroken_one(
 
     kept = ["--checkpoint", str(checkpoints)]
     running = subprocess.Popen(
-        [*HOPSCOPE, *asked, *kept], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*HOPSCOPE, *asked, *kept],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while taken(checkpoints) < 2 + 3:
