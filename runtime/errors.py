@@ -9,9 +9,7 @@
     ├── RetrieverError        an index or search service failed
     │   └── IndexMismatch     an index is not what its manifest says
     ├── EntailmentError       an entailment model failed
-    ├── MeterError            a utility could not be measured
-    ├── StoreError            the database failed
-    └── BudgetExceeded        a hard limit was reached
+    └── StoreError            the database failed
 
 Messages say what, where and what to do. `runtime.run` turns them into records; the command
 line prints them and chooses the exit code.
@@ -68,19 +66,5 @@ class EntailmentError(HopscopeError):
     """An entailment model failed."""
 
 
-class MeterError(HopscopeError):
-    """A utility could not be measured."""
-
-
 class StoreError(HopscopeError):
     """The database failed or cannot be used."""
-
-
-class BudgetExceeded(HopscopeError):
-    """A hard limit was reached."""
-
-    def __init__(self, limit: str, value: float, allowed: float) -> None:
-        super().__init__(f"{limit} limit reached: {value:g} of {allowed:g}")
-        self.limit = limit
-        self.value = value
-        self.allowed = allowed
