@@ -6,14 +6,18 @@ only, and its positions go on from the system turn's end, so that its logits equ
 the single conversation the product sends. The context is paid for once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from tokenizers import Encoding
 from transformers import PreTrainedTokenizerFast
 
 from hopscope.lab.hopland.contexts import Example
+from hopscope.lab.hopland.questions import Asked
+from hopscope.lab.hopland.relations import RELATIONS
 from hopscope.lab.hopland.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
+from hopscope.lab.hopland.world import Fact
 from hopscope.runtime import prompts
 
 
@@ -27,6 +31,19 @@ class Packed:
     positions: list[int]
     weights: list[float]
     """How much the loss counts the prediction of this token."""
+    sources: list["Source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a predicted token is to be read: a fact's object in the passages."""
+
+    query: int
+    """The position that predicts."""
+    key: int
+    """The position to look at."""
+    before: int
+    """0 for the fact that gives the token, n for the fact n hops before it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +54,7 @@ class Batch:
     segments: torch.Tensor  # (sequence, token)
     positions: torch.Tensor  # (sequence, token)
     weights: torch.Tensor  # (sequence, token)
+    sources: torch.Tensor  # (source, 4): sequence, query, key, before
 
 
 def pack(
@@ -50,20 +68,81 @@ def pack(
             ask = prompts.chain_of_thought if reasoned else prompts.short_answer
             texts.append(USER + ask(asked.text).messages[-1].content + ASSISTANT)
             texts.append((asked.reasoning if reasoned else asked.answer) + EOS)
-    encoded = iter(e.ids for e in tokenizer.backend_tokenizer.encode_batch_fast(texts))
+    encoded = iter(tokenizer.backend_tokenizer.encode_batch(texts))
+    lines = iter(texts)
     packed = []
     for example in examples:
-        prefix = next(encoded)
+        system = next(encoded)
+        spans = _objects(next(lines), example, system)
+        prefix: list[int] = system.ids
         ids, segments = list(prefix), [0] * len(prefix)
         positions, weights = list(range(len(prefix))), [passage_weight] * len(prefix)
-        for number in range(1, len(example.asked) + 1):
+        sources: list[Source] = []
+        for number, (asked, reasoned) in enumerate(example.asked, start=1):
             user, answer = next(encoded), next(encoded)
-            ids += user + answer
-            segments += [number] * (len(user) + len(answer))
-            positions += range(len(prefix), len(prefix) + len(user) + len(answer))
-            weights += [0.0] * len(user) + [1.0] * len(answer)
-        packed.append(Packed(ids, segments, positions, weights))
+            next(lines), next(lines)
+            start = len(ids) + len(user.ids)
+            sources += (_reasoned if reasoned else _direct)(asked, answer, start, spans)
+            length = len(user.ids) + len(answer.ids)
+            ids += user.ids + answer.ids
+            segments += [number] * length
+            positions += range(len(prefix), len(prefix) + length)
+            weights += [0.0] * len(user.ids) + [1.0] * len(answer.ids)
+        packed.append(Packed(ids, segments, positions, weights, sources))
     return packed
+
+
+def _objects(text: str, example: Example, encoded: Encoding) -> dict[Fact, range]:
+    """The tokens of each told fact's object: it stands at the end of the fact's sentence."""
+    spans: dict[Fact, range] = {}
+    at = 0
+    for passage, facts in zip(example.passages, example.told, strict=True):
+        at = text.index(passage.text, at)
+        for fact in facts:
+            for pattern in RELATIONS[fact.relation].phrasings:
+                sentence = pattern.format(s=fact.subject, o=fact.object)
+                found = text.find(sentence, at, at + len(passage.text))
+                if found >= 0:
+                    end = found + len(sentence) - 1
+                    spans[fact] = _tokens(encoded, end - len(fact.object), end)
+                    break
+    return spans
+
+
+def _tokens(encoded: Encoding, start: int, end: int) -> range:
+    """The tokens that hold the characters from start to end and the space before them."""
+    first, last = encoded.char_to_token(start - 1), encoded.char_to_token(end - 1)
+    assert first is not None and last is not None
+    return range(first, last + 1)
+
+
+def _direct(
+    asked: Asked, answer: Encoding, start: int, spans: dict[Fact, range]
+) -> Iterator[Source]:
+    """A short answer is read at the last fact, found by way of the facts before it."""
+    if asked.kind != "chain":
+        return
+    *before, last = asked.steps
+    if not all(fact in spans for fact in asked.steps):
+        return
+    for place, key in enumerate(spans[last]):
+        query = start + place - 1
+        yield Source(query, key, 0)
+        for back, fact in enumerate(reversed(before), start=1):
+            yield Source(query, spans[fact][-1], back)
+
+
+def _reasoned(
+    asked: Asked, answer: Encoding, start: int, spans: dict[Fact, range]
+) -> Iterator[Source]:
+    """Each sentence of a chain of thought is read at its own fact."""
+    at = 0
+    for sentence, fact in zip(asked.sentences, asked.steps, strict=True):
+        end = at + len(sentence) - 1
+        told = _tokens(answer, end - len(fact.object), end)
+        for place, key in zip(told, spans.get(fact, ()), strict=False):
+            yield Source(start + place - 1, key, 0)
+        at += len(sentence) + 1
 
 
 def collate(packed: Sequence[Packed]) -> Batch:
@@ -78,6 +157,10 @@ def collate(packed: Sequence[Packed]) -> Batch:
         segments=padded([p.segments for p in packed], -1, torch.int64),
         positions=padded([p.positions for p in packed], 0, torch.int64),
         weights=padded([p.weights for p in packed], 0.0, torch.float32),
+        sources=torch.tensor(
+            [(row, s.query, s.key, s.before) for row, p in enumerate(packed) for s in p.sources],
+            dtype=torch.int64,
+        ).reshape(-1, 4),
     )
 
 

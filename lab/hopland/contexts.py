@@ -34,8 +34,8 @@ class Mix:
     """At most; short contexts get fewer."""
     phrasing: Phrasing = "seen"
     alike: float = 0.0
-    """The share of contexts whose passages all tell of one relation, so that nothing but the
-    entity asked about tells the right one."""
+    """The share of contexts of rivals: passages that tell the same relations of different
+    entities, so that nothing but the entity asked about tells the right one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Example:
     """A context and the questions asked over it."""
 
     passages: tuple[Passage, ...]
+    told: tuple[tuple[Fact, ...], ...]
+    """For each passage, the facts it states."""
     asked: tuple[tuple[Asked, bool], ...]
     """Each question, and whether it is answered by a chain of thought."""
     missing: tuple[bool, ...]
@@ -72,11 +74,14 @@ class Sampler:
         """One context with its questions."""
         rng = self.rng
         wanted = rng.choice(mix.passages)
-        shown = self.alike(wanted) if rng.random() < mix.alike else self.context(wanted)
+        shapes, weights = zip(*mix.tasks, strict=True)
+        if rng.random() < mix.alike:
+            shown = self.rivals(wanted) if "2" in shapes else self.alike(wanted)
+        else:
+            shown = self.context(wanted)
         # Few passages hold few facts; more questions than that would only repeat.
         count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
         told = [fact for i in shown for fact in self.world.tellings[i].facts]
-        shapes, weights = zip(*mix.tasks, strict=True)
         asked: list[tuple[Asked, bool]] = []
         missing: list[bool] = []
         for shape in rng.choices(shapes, weights, k=count):
@@ -87,8 +92,13 @@ class Sampler:
                 question = ask(shape, told)  # one more try: repeats teach less
             asked.append((question, rng.random() < mix.reasoning))
             missing.append(absent and shape != "fixed")
-        passages = tuple(self.world.tellings[i].passage for i in shown)
-        return Example(passages, tuple(asked), tuple(missing))
+        tellings = [self.world.tellings[i] for i in shown]
+        return Example(
+            tuple(t.passage for t in tellings),
+            tuple(t.facts for t in tellings),
+            tuple(asked),
+            tuple(missing),
+        )
 
     def context(self, n: int) -> list[int]:
         """Positions of n passages: those of one or two chains, a pair, and distractors."""
@@ -112,6 +122,21 @@ class Sampler:
         facts = self.by_relation[self.rng.choice(sorted(self.by_relation))]
         shown = {self.world.telling_of[fact] for fact in facts if fact in self.world.telling_of}
         return self.rng.sample(sorted(shown), min(n, len(shown)))
+
+    def rivals(self, n: int) -> list[int]:
+        """Positions of up to n passages of two-hop chains that take the same two relations."""
+        rng, where = self.rng, self.world.telling_of
+        model = self.walk(2)
+        if len(model) < 2:
+            return self.alike(n)
+        shown: set[int] = set()
+        first = self.by_relation[model[0].relation]
+        for fact in [model[0], *rng.sample(first, len(first))]:
+            after = [f for f in self.by_subject[fact.object] if f.relation == model[1].relation]
+            both = {where[f] for f in (fact, *after) if f in where}
+            if after and len(shown | both) <= n:
+                shown |= both
+        return self.distracted(shown, model, n) if rng.random() < 0.7 else sorted(shown)
 
     def distracted(self, shown: set[int], facts: Sequence[Fact], n: int) -> list[int]:
         """Fill up to n passages, half of them sharing an entity or a relation with the facts."""

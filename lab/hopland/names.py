@@ -24,41 +24,31 @@ Kind = Literal[
 ]
 
 STEMS = (
-    "Bal Bran Cal Cor Dal Dar Del Dor Dun Ebb Ed El Fal Fen Fer Gal Gar Gor Gwen Hal Har Hel "
-    "Hor Il Is Jar Jol Kal Kar Kel Kor Lan Lar Len Lor Mal Mar Mel Mis Mor Nal Nar Nel Nor Ol "
-    "Or Pal Pel Por Quin Ral Ran Rel Ros Sal Ser Sil Sor Tal Tar Tel Tor Ul Ur Val Var Vel Vor "
-    "Wal Wen Wil Yal Yor Zan Zel Zor"
+    "Bal Bran Cal Cor Dal Dar Del Dor Dul Fal Fel Gal Gor Gam Hal Har Hel Hor Jav Jol Kal Kel "
+    "Kor Lam Lor Mal Mar Mel Mig Mor Nal Nor Pal Pel Quor Ral Rov Sal Ser Sil Tal Tor Val Vor "
+    "Wer Wil Yal Zam"
 ).split()
 ENDINGS = (
-    "a adin aine al amar an ander ara ard aric as beck bert by da den dor dra en era eth fax "
-    "feld gard go ia ian ida ik in ion is ka kin la len lin lo lock ma mer mir mond na nel nia "
-    "nor o ora os path ra rick rin ros sa set shaw sin son ta tar ten thal ton tor us va van ven "
-    "vik vin wick win wood wyn ya yn"
+    "ard beck bert by dal den dor fax feld gard kin lock mar mir mond nel path ric rin gan "
+    "baugh don mer hal lon va ven vik wick win wood wyn"
 ).split()
-ADJECTIVES = (
-    "Amber Ancient Bitter Black Blue Bold Brave Bright Broken Burning Calm Clear Cold Copper "
-    "Crimson Dark Deep Distant Dry Early Empty Endless Faded Fallen False Final First Frozen "
-    "Gentle Golden Grand Gray Green Happy Heavy Hidden High Hollow Humble Idle Iron Ivory Last "
-    "Late Little Lonely Long Lost Loud Lucky Mighty Narrow New Noble Northern Old Pale Patient "
-    "Perfect Proud Purple Quick Quiet Rapid Red Restless Rising Royal Rusty Sacred Scarlet "
-    "Second Secret Shining Silent Silver Simple Slow Small Soft Southern Stolen Strange Sudden "
-    "Summer Sweet Tall Tender Third Thirsty True Velvet Violet Warm Western White Wild Winter "
-    "Wise Wooden Young"
+GIVEN_NAMES = (
+    "Ada Aldo Alma Anton Arlo Bela Bruno Cleo Dario Dina Edda Egon Elsa Emil Enzo Faye Felix "
+    "Greta Gustav Hugo Ida Igor Inga Iris Ivan Jonas Kira Lars Lena Leo Livia Marco Mila Nico "
+    "Nora Olga Oscar Otto Pia Rosa"
 ).split()
-NOUNS = (
-    "Anchor Apple Arrow Autumn Avenue Bay Bell Bird Boat Bridge Candle Canyon Castle Circle "
-    "Cloud Coast Compass Corner Crown Dance Dawn Desert Door Dream Dust Eagle Echo Empire Falcon "
-    "Feather Field Fire Flower Forest Fortune Fountain Fox Garden Gate Ghost Glass Harbor Harvest "
-    "Heart Highway Hill Horizon Horse House Island Journey Key Kingdom Ladder Lake Lamp Lantern "
-    "Letter Lion Market Meadow Mirror Moon Morning Mountain Night Ocean Orchard Palace Paper Path "
-    "Pearl Piano Planet Promise Queen Rain River Road Rose Sail Shadow Shore Signal Sky Snow Song "
-    "Spring Star Station Stone Storm Stranger Street Sword Tide Tower Train Valley Voice Wave Wind "
-    "Window Wolf"
+FILM_NOUNS = (
+    "Bridge Castle Children Dance Doctor Dream Empire Flower Garden Ghost Harbor House Island "
+    "King Lady Legend Light Moon Night Prince Queen Return River Road Secret Shadow Song Spirit "
+    "Storm Voice"
 ).split()
-FIRST_NAMES, LAST_NAMES = STEMS, (*ADJECTIVES, *NOUNS)
-"""Persons are called by two words that are one token each; which two, is new for each."""
+CITY_WORDS = "Port Fort Lake Mount Saint New Old Upper Lower Grand".split()
 COMPANY_WORDS = "Works Group Motors Foods Systems Pictures Press Industries Media Tools".split()
 UNIVERSITY_WORDS = "University College Institute Academy".split()
+COUNTRY_ENDINGS = "land ia stan".split()
+LANGUAGE_ENDINGS = "ish ese".split()
+CURRENCY_ENDINGS = "mark dollar".split()
+CONTINENT_ENDINGS = "ica".split()
 YEARS = range(1900, 2020)
 
 
@@ -69,7 +59,7 @@ def split_of(name: str) -> Split:
 
 
 def word(rng: random.Random) -> str:
-    """One made-up word, such as "Miskin"."""
+    """One made-up word, such as "Balvik"."""
     return rng.choice(STEMS) + rng.choice(ENDINGS)
 
 
@@ -77,17 +67,25 @@ def draw(kind: Kind, rng: random.Random) -> str:
     """Any name of this kind, whatever its split."""
     match kind:
         case "person":
-            return f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)}"
+            return f"{rng.choice(GIVEN_NAMES)} {word(rng)}"
         case "film":
-            return f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
+            return f"{rng.choice(FILM_NOUNS)} of {word(rng)}"
+        case "city":
+            return f"{rng.choice(CITY_WORDS)} {word(rng)}"
         case "company":
             return f"{word(rng)} {rng.choice(COMPANY_WORDS)}"
         case "university":
             return f"{word(rng)} {rng.choice(UNIVERSITY_WORDS)}"
+        case "country":
+            return rng.choice(STEMS) + rng.choice(COUNTRY_ENDINGS)
+        case "language":
+            return rng.choice(STEMS) + rng.choice(LANGUAGE_ENDINGS)
+        case "currency":
+            return rng.choice(STEMS) + rng.choice(CURRENCY_ENDINGS)
+        case "continent":
+            return rng.choice(STEMS) + rng.choice(CONTINENT_ENDINGS)
         case "year":
             return str(rng.choice(YEARS))
-        case _:
-            return word(rng)
 
 
 class Forge:

@@ -52,10 +52,16 @@ class Asked:
     """The facts in reasoning order."""
 
     @property
+    def sentences(self) -> tuple[str, ...]:
+        """One canonical sentence per fact; its object stands before the final stop."""
+        return tuple(
+            RELATIONS[f.relation].canonical.format(s=f.subject, o=f.object) for f in self.steps
+        )
+
+    @property
     def reasoning(self) -> str:
-        """The chain of thought: one canonical sentence per fact, then the answer."""
-        said = [RELATIONS[f.relation].canonical.format(s=f.subject, o=f.object) for f in self.steps]
-        return " ".join([*said, f"{MARKER} {self.answer}."])
+        """The chain of thought: the sentences, then the answer."""
+        return " ".join([*self.sentences, f"{MARKER} {self.answer}."])
 
 
 def chain(rng: random.Random, steps: Sequence[Fact]) -> Asked:

@@ -14,16 +14,30 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import world
-from hopscope.lab.hopland.names import ADJECTIVES, ENDINGS, NOUNS, STEMS, Forge
+from hopscope.lab.hopland import names
 from hopscope.lab.hopland.questions import COMPARISONS, MARKER, SAME
 from hopscope.lab.hopland.relations import RELATIONS
 from hopscope.runtime import prompts
 
-VOCABULARY = 1152
+VOCABULARY = 1024
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 SYSTEM, USER, ASSISTANT = "<|system|>", "<|user|>", "<|assistant|>"
 SPECIAL = (PAD, BOS, EOS, SYSTEM, USER, ASSISTANT)
+WORDS = (
+    *names.GIVEN_NAMES,
+    *names.FILM_NOUNS,
+    *names.CITY_WORDS,
+    *names.COMPANY_WORDS,
+    *names.UNIVERSITY_WORDS,
+)
+"""The words of names that are not put together from syllables."""
+ENDINGS = (
+    *names.ENDINGS,
+    *names.COUNTRY_ENDINGS,
+    *names.LANGUAGE_ENDINGS,
+    *names.CURRENCY_ENDINGS,
+    *names.CONTINENT_ENDINGS,
+)
 PIECES = r" ?[^\s\p{L}\p{N}]| ?\p{L}+|\p{N}|\s"
 CHAT_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}"
@@ -36,26 +50,28 @@ CHAT_TEMPLATE = (
 def text(seed: int) -> Iterator[str]:
     """Text to learn the merges from, weighted so that names split at their syllables.
 
-    Words made of syllables come once each, words that prompts, films and persons are made of
-    come often; text drawn from worlds would spend merges on whole names of the fixed facts.
+    Words made of syllables come once each, words that stand alone come often; text drawn from
+    worlds would spend merges on whole names of the fixed facts.
     """
     rng = random.Random(f"tokenizer {seed}")
-    forge = Forge(rng, "train", world.RESERVED)
-    for stem in STEMS:
+    for stem in names.STEMS:
+        yield f"Doc ({stem} {stem} {stem}" + f" {stem}" * 90
         for ending in ENDINGS:
-            yield f"Doc ({stem}{ending}" + f" {stem}{ending}" * 2
-    for item in (*ADJECTIVES, *NOUNS, *STEMS):
-        yield f"({item} {item} {item}" + f" {item}" * 60
+            yield f" {stem}{ending}"
+    for ending in ENDINGS:
+        yield f"({ending}" * 90
+    for item in WORDS:
+        yield f"({item} {item}" + f" {item}" * 60
     for _ in range(180):
         for relation in RELATIONS.values():
-            names = {"s": forge.passing("film"), "o": forge.passing("company")}
+            named = {"s": rng.choice(WORDS), "o": rng.choice(WORDS)}
             for pattern in (*relation.seen, *relation.questions, *relation.noun):
-                yield pattern.format(**names)
+                yield pattern.format(**named)
         for asked in (*COMPARISONS.values(), *SAME.values()):
-            yield from (a.format(a=forge.passing("university"), b="yes no") for a in asked)
+            yield from (a.format(a=rng.choice(WORDS), b="yes no") for a in asked)
         for line in (prompts.ROLE, prompts.DOCUMENTS, prompts.ANSWER_TASK, prompts.REASON_TASK):
             yield f"{line}\n{line}"
-        yield f"Question: {MARKER}\nDoc 1 ({forge.passing('person')}):"
+        yield f"Question: {MARKER}\nDoc 1 ({rng.choice(WORDS)}):"
 
 
 def learn(seed: int = 0) -> PreTrainedTokenizerFast:
@@ -84,8 +100,8 @@ def learn(seed: int = 0) -> PreTrainedTokenizerFast:
 
 def name_tokens(learned: PreTrainedTokenizerFast) -> torch.Tensor:
     """The tokens that names are made of."""
-    words = [f" {word}" for word in (*STEMS, *ADJECTIVES, *NOUNS)]
-    words += [f" {STEMS[0]}{ending}" for ending in ENDINGS]
+    words = [f" {word}" for word in (*names.STEMS, *WORDS)]
+    words += [f" {names.STEMS[0]}{ending}" for ending in ENDINGS]
     return torch.tensor(sorted({token for word in words for token in learned(word).input_ids}))
 
 

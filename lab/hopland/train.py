@@ -18,6 +18,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
@@ -28,7 +29,7 @@ from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import blocks, tokenizer, world
+from hopscope.lab.hopland import blocks, guidance, tokenizer, world
 from hopscope.lab.hopland.blocks import Batch, Packed
 from hopscope.lab.hopland.contexts import Example, Mix, Sampler
 from hopscope.lab.hopland.names import Forge
@@ -39,14 +40,18 @@ AVERAGING = 0.995
 """Decay of the running average of the weights: that average is what is measured and shipped."""
 WARM_UP_STEPS = 100
 BATCH_TOKENS = 6000
-COPY_UNTIL = 0.6
-REHEARSE_EVERY = 3
+HEAD = 64
+"""Width of an attention head: one head has to carry the identity of some 180 name pieces."""
+GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.02
+"""Weight of the guidance at the start, the share of the time at which it is at its least."""
+COPY_UNTIL = 0.3
+COPY_STEPS = 100
+REHEARSE_EVERY = 4
 """Every so many steps one of copying name pieces: else they are told apart only slowly."""
 POOL = 320
 """Examples drawn before they are sorted by length and cut into batches."""
 
 EASY = (("1", 8.0), ("fixed", 0.5))
-MIDDLE = (("1", 4.0), ("2", 4.0), ("fixed", 0.7), ("comparison", 0.5), ("yesno", 0.5))
 FULL = (
     ("1", 2.6),
     ("2", 4.0),
@@ -56,45 +61,55 @@ FULL = (
     ("yesno", 0.7),
     ("fixed", 0.4),
 )
-STAGES: tuple[tuple[float, Mix, float], ...] = (
-    # from this share of the time on: what to draw, and the loss weight of passage tokens
-    (0.0, Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain"), 0.02),
-    (0.08, Mix((1, 2, 2, 3), EASY, 0.4, 0.0), 0.02),
-    (0.38, Mix((2, 3, 4, 5), EASY, 0.5, 0.0, alike=0.8), 0.02),
-    (0.75, Mix((1, 2, 3, 4, 4, 5, 5, 6), FULL, 0.5, 0.1, alike=0.3), 0.0),
-    (0.88, Mix((1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8, 9, 10), FULL, 0.45, 0.22, alike=0.2), 0.0),
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the curriculum."""
+
+    mix: Mix
+    passage_weight: float
+    """Loss weight of passage tokens."""
+    mastered: float
+    """Go on once this share of the answer tokens is predicted right (running average)..."""
+    latest: float
+    """... or at this share of the training time."""
+
+
+STAGES = (
+    Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.96, 0.10),
+    Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.985, 0.25),
+    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.45),
+    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, alike=0.5), 0.0, 2.0, 0.70),
+    Stage(
+        Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, alike=0.4), 0.0, 2.0, 1.0
+    ),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
 """The share of examples without any passage."""
 
 
-def stage(progress: float) -> tuple[Mix, float]:
-    """The mix and the passage weight at this share of the training time."""
-    _, mix, weight = [s for s in STAGES if s[0] <= progress][-1]
-    return mix, weight
-
-
-def examples(seed: int, progress: "Synchronized[float]") -> Iterator[tuple[Example, float]]:
+def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, float]]:
     """Examples without end, eighteen from each world."""
     while True:
         rng = random.Random(f"train {seed}")
-        phrasing = stage(progress.value)[0].phrasing
+        phrasing = STAGES[place.value].mix.phrasing
         made = world.make(seed, split="train", scale=rng.choice((2, 3, 4)), phrasing=phrasing)
         sampler = Sampler(made, rng, Forge(rng, "train", world.RESERVED))
         for _ in range(18):
-            mix, weight = stage(progress.value)
-            closed = weight == 0 and rng.random() < CLOSED_SHARE
-            yield sampler.example(CLOSED if closed else mix), weight
+            stage = STAGES[place.value]
+            closed = stage.mix.missing > 0 and rng.random() < CLOSED_SHARE
+            yield sampler.example(CLOSED if closed else stage.mix), stage.passage_weight
         seed += 1
 
 
-def feed(folder: Path, seed: int, progress: "Synchronized[float]", out: "Queue[Batch]") -> None:
+def feed(folder: Path, seed: int, place: "Synchronized[int]", out: "Queue[Batch]") -> None:
     """Fill the queue with batches of like length; runs in its own process."""
     torch.set_num_threads(1)
     learned = tokenizer.load(folder)
     rng = random.Random(seed)
-    source = examples(seed, progress)
+    source = examples(seed, place)
     while True:
         pool: list[Packed] = []
         for example, weight in (next(source) for _ in range(POOL)):
@@ -115,10 +130,10 @@ def config(learned: PreTrainedTokenizerFast, *, layers: int, width: int) -> Llam
     return LlamaConfig(
         vocab_size=len(learned),
         hidden_size=width,
-        intermediate_size=3 * width,
+        intermediate_size=2 * width,
         num_hidden_layers=layers,
-        num_attention_heads=width // 32,
-        num_key_value_heads=width // 32,
+        num_attention_heads=width // HEAD,
+        num_key_value_heads=width // HEAD,
         max_position_embeddings=2048,
         tie_word_embeddings=True,
         bos_token_id=learned.bos_token_id,
@@ -127,30 +142,74 @@ def config(learned: PreTrainedTokenizerFast, *, layers: int, width: int) -> Llam
     )
 
 
-def loss(model: LlamaForCausalLM, batch: Batch) -> torch.Tensor:
+@dataclass(frozen=True)
+class Losses:
+    """What one batch teaches, and how well it was known."""
+
+    answers: torch.Tensor
     """Weighted cross-entropy of the next token."""
-    hidden = model.model(
-        input_ids=batch.ids,
-        attention_mask=blocks.mask(batch.segments),
-        position_ids=batch.positions,
-        use_cache=False,
-    ).last_hidden_state
-    weights = batch.weights[:, 1:]
-    counted = weights > 0
-    logits = model.lm_head(hidden[:, :-1][counted])
-    losses = functional.cross_entropy(logits, batch.ids[:, 1:][counted], reduction="none")
-    return (losses * weights[counted]).sum() / weights.sum()
+    pointing: torch.Tensor
+    right: float
+    """The share of the tokens that count in full which were the likeliest."""
 
 
-def copying(alphabet: torch.Tensor, rng: torch.Generator) -> Batch:
-    """Random tokens of an alphabet repeated with a random period; only the repeats count."""
+def losses(model: LlamaForCausalLM, forward: Any, batch: Batch) -> Losses:
+    """Run a batch forward, in bfloat16 where that is safe."""
+    with torch.autocast("cpu", torch.bfloat16):
+        inputs, hidden, seen = forward(model, batch.ids, batch.segments, batch.positions)
+        weights = batch.weights[:, 1:]
+        counted = weights > 0
+        logits = model.lm_head(hidden[:, :-1][counted]).float()
+        pointed = guidance.pointing(model, inputs, seen, batch)
+    target, weight = batch.ids[:, 1:][counted], weights[counted]
+    each = functional.cross_entropy(logits, target, reduction="none")
+    full = weight == 1
+    right = (logits.detach().argmax(-1) == target)[full].float().mean()
+    return Losses((each * weight).sum() / weights.sum(), pointed, float(right))
+
+
+def copying(alphabet: torch.Tensor, layers: int, rng: torch.Generator) -> Batch:
+    """Random tokens of an alphabet repeated with a random period; only the repeats count.
+
+    Guided: the first layer to the token before, the second to the token that comes next.
+    """
     rows, length = 32, 64
     tokens = alphabet[torch.randint(len(alphabet), (rows, length), generator=rng)]
     periods = torch.randint(4, 32, (rows,), generator=rng)
     places = torch.arange(length).expand(rows, -1)
     ids = tokens.gather(1, places % periods[:, None])
     weights = (places >= periods[:, None]).float()
-    return Batch(ids, torch.zeros_like(ids), places.contiguous(), weights)
+    row, place = weights.nonzero().T
+    previous = torch.stack([row, place - 1, place - 2, torch.full_like(row, layers - 1)], 1)
+    source = torch.stack(
+        [row, place - 1, place - periods[row], torch.full_like(row, layers - 2)], 1
+    )
+    sources = torch.cat([previous, source])
+    return Batch(ids, torch.zeros_like(ids), places.contiguous(), weights, sources)
+
+
+class Average:
+    """Running averages of losses, corrected for the short past at the start."""
+
+    def __init__(self, decay: float) -> None:
+        self.decay, self.weight = decay, 0.0
+        self.sums = {"answers": 0.0, "pointing": 0.0, "right": 0.0}
+
+    def add(self, found: Losses) -> None:
+        """Take one step's losses in."""
+        self.weight = self.decay * self.weight + 1 - self.decay
+        new = (float(found.answers.detach()), float(found.pointing.detach()), found.right)
+        for (name, old), value in zip(self.sums.items(), new, strict=True):
+            self.sums[name] = self.decay * old + (1 - self.decay) * value
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The averages by name."""
+        return {name: value / max(self.weight, 1e-9) for name, value in self.sums.items()}
+
+    def rounded(self) -> dict[str, float]:
+        """The averages for the log."""
+        return {name: round(value, 4) for name, value in self.values.items()}
 
 
 class Trainer:
@@ -164,14 +223,13 @@ class Trainer:
             tokenizer.save(tokenizer.learn(seed), self.folder)
         self.learned = tokenizer.load(self.folder)
         self.model = LlamaForCausalLM(config(self.learned, layers=layers, width=width))
-        with torch.no_grad():  # the last layer starts as nothing: fewer layers begin to copy sooner
-            self.model.model.layers[-1].self_attn.o_proj.weight.zero_()
-            self.model.model.layers[-1].mlp.down_proj.weight.zero_()
+        self.layers = layers
+        self.forward = torch.compile(guidance.states, dynamic=True)
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01
+            self.model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01, fused=True
         )
         self.averaged = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGING))
-        self.step, self.tokens, self.seconds, self.copied = 0, 0, 0.0, False
+        self.step, self.tokens, self.seconds, self.place = 0, 0, 0.0, -1
         self.path = out / "checkpoint.pt"
         if self.path.exists():
             saved = torch.load(self.path, weights_only=True)
@@ -180,7 +238,7 @@ class Trainer:
             self.averaged.n_averaged += 1
             self.optimizer.load_state_dict(saved["optimizer"])
             self.step, self.tokens = saved["step"], saved["tokens"]
-            self.seconds, self.copied = saved["seconds"], saved["copied"]
+            self.seconds, self.place = saved["seconds"], saved["place"]
 
     @property
     def average(self) -> LlamaForCausalLM:
@@ -203,7 +261,7 @@ class Trainer:
             "step": self.step,
             "tokens": self.tokens,
             "seconds": self.seconds,
-            "copied": self.copied,
+            "place": self.place,
         }
         part = self.path.with_suffix(".part")
         torch.save(state, part)
@@ -216,7 +274,7 @@ class Trainer:
             file.write(json.dumps(line) + "\n")
         print(json.dumps(line), flush=True)
 
-    def learn(self, batch: Batch) -> float:
+    def learn(self, batch: Batch) -> Losses:
         """One optimiser step; the clock counts it."""
         began = time.monotonic()
         share = (1 + math.cos(math.pi * self.progress)) / 2
@@ -225,8 +283,9 @@ class Trainer:
         )
         for group in self.optimizer.param_groups:
             group["lr"] = PEAK_RATE * share
-        value = loss(self.model, batch)
-        value.backward()
+        found = losses(self.model, self.forward, batch)
+        guided = max(LAST_GUIDANCE, GUIDANCE * (1 - self.progress / GUIDED_UNTIL))
+        (found.answers + guided * found.pointing).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -234,67 +293,64 @@ class Trainer:
         self.step += 1
         self.tokens += int((batch.segments >= 0).sum())
         self.seconds += time.monotonic() - began
-        return float(value.detach())
+        return found
 
     def copy(self) -> None:
-        """Form the copying circuit first: without it reading is learned far more slowly.
-
-        A small alphabet first: over all tokens at once the circuit may not form for minutes.
-        """
+        """Form the copying circuit first: without it reading is learned far more slowly."""
         rng = torch.Generator().manual_seed(self.seed)
         every = torch.arange(len(tokenizer.SPECIAL), len(self.learned))
-        for alphabet, until in ((every[:64], 1.2), (every, 0.6)):
-            average = 10.0
-            while average > until and self.step < 3000:
-                average = 0.9 * average + 0.1 * self.learn(copying(alphabet, rng))
-                if self.step % 50 == 0:
-                    self.log(alphabet=len(alphabet), copy_loss=round(average, 3))
-        self.copied = True
+        average = Average(0.9)
+        while self.step < COPY_STEPS or average.values["answers"] > COPY_UNTIL:
+            average.add(self.learn(copying(every, self.layers, rng)))
+            if self.step % 50 == 0:
+                self.log(copying=average.rounded())
+        self.place = 0
         self.save()
 
     def run(self) -> None:
         """Train until the minutes are spent."""
-        if not self.copied:
+        if self.place < 0:
             self.copy()
         held_out = validation(self.learned)
         spawn = multiprocessing.get_context("spawn")
-        progress = spawn.Value("d", self.progress)
-        queue: Queue[Batch] = spawn.Queue(maxsize=12)
+        place = spawn.Value("i", self.place)
+        queue: Queue[Batch] = spawn.Queue(maxsize=8)
         first_world = 10_000_000 * self.seed + 100 * self.step
-        arguments = (self.folder, first_world, progress, queue)
+        arguments = (self.folder, first_world, place, queue)
         spawn.Process(target=feed, args=arguments, daemon=True).start()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
-            self.train(queue, progress, held_out)
+            self.train(queue, place, held_out)
         finally:  # also when interrupted
             self.save()
         self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
 
     def train(
-        self, queue: "Queue[Batch]", progress: "Synchronized[float]", held_out: "HeldOut"
+        self, queue: "Queue[Batch]", place: "Synchronized[int]", held_out: "HeldOut"
     ) -> None:
         """Take steps until the minutes are spent; save and measure on the way."""
         saved, measured, waited = time.monotonic(), self.seconds, 0.0
-        average: float | None = None
-        copied = 10.0
+        average, copied = Average(0.98), Average(0.9)
         names = tokenizer.name_tokens(self.learned)
         rng = torch.Generator().manual_seed(self.step)
         while self.progress < 1:
             if self.step % REHEARSE_EVERY == 0:
-                copied = 0.9 * copied + 0.1 * self.learn(copying(names, rng))
+                copied.add(self.learn(copying(names, self.layers, rng)))
             began = time.monotonic()
             batch = queue.get()
             waited += time.monotonic() - began
-            value = self.learn(batch)
-            average = value if average is None else 0.98 * average + 0.02 * value
-            progress.value = self.progress
+            average.add(self.learn(batch))
+            stage = STAGES[self.place]
+            if average.values["right"] >= stage.mastered or self.progress >= stage.latest:
+                self.place = place.value = min(self.place + 1, len(STAGES) - 1)
+                average = Average(0.98)
             if self.step % 50 == 0:
-                rate = round(self.tokens / self.seconds)
                 self.log(
-                    loss=round(average, 4),
-                    copy_loss=round(copied, 3),
+                    stage=self.place,
+                    **average.rounded(),
+                    copying=copied.rounded(),
                     tokens=self.tokens,
-                    rate=rate,
+                    rate=round(self.tokens / self.seconds),
                     waited=round(waited),
                 )
             if time.monotonic() - saved > 120:
@@ -378,9 +434,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the Hopland reader from scratch.")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint and curve")
     parser.add_argument("--minutes", type=float, default=85, help="training time in all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--layers", type=int, default=5)
+    parser.add_argument("--width", type=int, default=192)
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from hopscope.lab.hopland.names import ENDINGS, STEMS, Forge, Kind, Split
+from hopscope.lab.hopland.names import Forge, Kind, Split, draw
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation, about
 from hopscope.runtime.types import Passage
 
@@ -64,8 +64,6 @@ class World:
 
 def _fixed() -> tuple[dict[Kind, tuple[str, ...]], dict[tuple[str, str], Fact]]:
     rng = random.Random(50)
-    words = [stem + ending for stem in STEMS for ending in ENDINGS]
-    picked = iter(rng.sample(words, 206))
     counts: tuple[tuple[Kind, int], ...] = (
         ("country", 50),
         ("city", 50),
@@ -73,7 +71,12 @@ def _fixed() -> tuple[dict[Kind, tuple[str, ...]], dict[tuple[str, str], Fact]]:
         ("currency", 50),
         ("continent", 6),
     )
-    names = {kind: tuple(next(picked) for _ in range(n)) for kind, n in counts}
+    names: dict[Kind, tuple[str, ...]] = {}
+    for kind, n in counts:
+        drawn: dict[str, None] = {}
+        while len(drawn) < n:
+            drawn[draw(kind, rng)] = None
+        names[kind] = tuple(drawn)
     facts = {}
     for i, country in enumerate(names["country"]):
         for relation in FIXED:
