@@ -77,13 +77,11 @@ class Stage:
 
 
 STAGES = (
-    Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.96, 0.10),
-    Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.985, 0.25),
-    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.45),
+    Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
+    Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
+    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.97, 0.45),
     Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, alike=0.5), 0.0, 2.0, 0.70),
-    Stage(
-        Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, alike=0.4), 0.0, 2.0, 1.0
-    ),
+    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, alike=0.4), 0.0, 2.0, 1.0),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
@@ -325,9 +323,7 @@ class Trainer:
             self.save()
         self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
 
-    def train(
-        self, queue: "Queue[Batch]", place: "Synchronized[int]", held_out: "HeldOut"
-    ) -> None:
+    def train(self, queue: "Queue[Batch]", place: "Synchronized[int]", held_out: "HeldOut") -> None:
         """Take steps until the minutes are spent; save and measure on the way."""
         saved, measured, waited = time.monotonic(), self.seconds, 0.0
         average, copied = Average(0.98), Average(0.9)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import blocks, tokenizer, world
+from hopscope.lab.hopland import blocks, guidance, tokenizer, world
 from hopscope.lab.hopland.contexts import Example, Mix, Sampler
 from hopscope.lab.hopland.names import Forge
 from hopscope.lab.hopland.train import copying
@@ -17,6 +17,18 @@ from hopscope.runtime import prompts
 @cache
 def learned() -> PreTrainedTokenizerFast:
     return tokenizer.learn()
+
+
+def shape(layers: int) -> LlamaConfig:
+    return LlamaConfig(
+        vocab_size=len(learned()),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        initializer_range=0.2,
+        tie_word_embeddings=True,
+    )
 
 
 def examples(n: int) -> list[Example]:
@@ -34,7 +46,7 @@ def ids(text: str) -> list[int]:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("Moon Harbor was directed by Velora Tarn.", " Velora Tarn was born in Miskel."),
+        ("Song of Balvik was directed by Ada Corden.", " Ada Corden was born in Port Galwin."),
         ("It was released in 1947.", " So the answer is: 1947."),
     ],
 )
@@ -44,14 +56,14 @@ def test_sentences_tokenise_alike_together_and_apart(first: str, second: str) ->
 
 
 def test_a_name_has_the_same_tokens_at_the_start_of_an_answer_and_inside_a_passage() -> None:
-    assert ids("Velora Tarn") == ids(" Velora Tarn")
-    inside = ids("by Velora Tarn.")
-    assert inside[1:-1] == ids("Velora Tarn")
-    assert learned().decode(ids("Velora Tarn, 1947.")).strip() == "Velora Tarn, 1947."
+    assert ids("Ada Corden") == ids(" Ada Corden")
+    inside = ids("by Ada Corden.")
+    assert inside[1:-1] == ids("Ada Corden")
+    assert learned().decode(ids("Ada Corden, 1947.")).strip() == "Ada Corden, 1947."
 
 
 def test_the_template_gives_one_beginning_of_text_and_ends_where_the_answer_begins() -> None:
-    prompt = prompts.short_answer("Who directed Moon Harbor?")
+    prompt = prompts.short_answer("Who directed Song of Balvik?")
     messages = [m.model_dump() for m in prompt.messages]
     text = learned().apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     tokens = learned().convert_ids_to_tokens(ids(text))
@@ -61,17 +73,7 @@ def test_the_template_gives_one_beginning_of_text_and_ends_where_the_answer_begi
 
 def test_a_block_has_the_logits_of_the_single_conversation_the_product_sends() -> None:
     torch.manual_seed(0)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=len(learned()),
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            initializer_range=0.2,
-            tie_word_embeddings=True,
-        )
-    ).eval()
+    model = LlamaForCausalLM(shape(layers=2)).eval()
     drawn = examples(3)
     batch = blocks.collate(blocks.pack(learned(), drawn, passage_weight=0.0))
     with torch.inference_mode():
@@ -105,8 +107,63 @@ def test_the_loss_counts_answers_and_their_end_token_only() -> None:
     assert learned().convert_tokens_to_ids(tokenizer.ASSISTANT) not in counted
 
 
+def test_a_source_holds_the_token_that_is_to_be_read_there() -> None:
+    packed = blocks.pack(learned(), examples(30), passage_weight=0.0)
+    found = [(p, s) for p in packed for s in p.sources if s.before == 0]
+    assert len(found) > 100
+    for p, s in found:
+        assert p.ids[s.query + 1] == p.ids[s.key]
+        assert p.segments[s.key] == 0
+        assert p.weights[s.query + 1] == 1
+
+
+def test_two_hops_are_guided_by_way_of_the_end_of_the_first_object() -> None:
+    drawn = [e for e in examples(30) if any(len(a.steps) == 2 for a, _ in e.asked)]
+    packed = blocks.pack(learned(), drawn, passage_weight=0.0)
+    found = [(e, p, s) for e, p in zip(drawn, packed, strict=True) for s in p.sources if s.before]
+    assert found
+    for example, p, s in found:
+        bridges = {asked.steps[0].object for asked, _ in example.asked if len(asked.steps) == 2}
+        start = " ".join(learned().decode(p.ids[: s.key + 1]).split())
+        assert any(start.endswith(bridge) for bridge in bridges)
+
+
+def test_guidance_falls_as_the_guided_head_looks_where_it_should() -> None:
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(shape(layers=3))
+    batch = blocks.collate(blocks.pack(learned(), examples(4), passage_weight=0.0))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    values = []
+    for _ in range(12):
+        inputs, _, seen = guidance.states(model, batch.ids, batch.segments, batch.positions)
+        value = guidance.pointing(model, inputs, seen, batch)
+        value.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        values.append(float(value.detach()))
+    assert values[-1] < 0.7 * values[0]
+
+
+def test_the_guided_forward_pass_is_the_models_own() -> None:
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(shape(layers=2)).eval()
+    batch = blocks.collate(blocks.pack(learned(), examples(2), passage_weight=0.0))
+    with torch.inference_mode():
+        _, hidden, _ = guidance.states(model, batch.ids, batch.segments, batch.positions)
+        own = model.lm_head(hidden)
+        plain = model(
+            input_ids=batch.ids,
+            attention_mask=blocks.mask(batch.segments),
+            position_ids=batch.positions,
+        ).logits
+    counted = batch.segments >= 0
+    torch.testing.assert_close(own[counted], plain[counted], atol=1e-4, rtol=1e-4)
+
+
 def test_copying_counts_repeats_only() -> None:
-    batch = copying(torch.arange(6, 70), torch.Generator().manual_seed(0))
+    batch = copying(torch.arange(6, 70), 3, torch.Generator().manual_seed(0))
+    for row, query, key, before in batch.sources.tolist():
+        assert key == query - 1 if before == 2 else batch.ids[row, key] == batch.ids[row, query + 1]
     for row, weights in zip(batch.ids.tolist(), batch.weights.tolist(), strict=True):
         period = weights.index(1.0)
         assert 4 <= period < 32
