@@ -1,4 +1,4 @@
-"""Normalised answers and the three string metrics over them: equality, token F1, containment.
+"""Normalised answers and the string metrics over them: equality, token F1, containment, ROUGE-L.
 
 Every score depends on how answers are normalised, so the normaliser has a name that goes into
 the record of the score. All metrics take the best over the gold aliases.
@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
+from rapidfuzz.distance import Indel
+
 Normaliser = Literal["squad", "spaced"]
 """`squad` deletes punctuation, which glues words ("U.S." becomes "us"); `spaced` puts a space in
 its place (Power of Noise, Cuconasu et al. 2024)."""
@@ -20,6 +22,7 @@ its place (Power of Noise, Cuconasu et al. 2024)."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _GLUE = str.maketrans("", "", string.punctuation)
 _SPACE = str.maketrans(string.punctuation, " " * len(string.punctuation))
+_WORD = re.compile(r"\w+")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 
@@ -79,3 +82,14 @@ def distinct(golds: Sequence[str], normaliser: Normaliser = "squad") -> tuple[st
         if gold.strip():
             kept.setdefault(normalise(gold, normaliser) or gold.strip().casefold(), gold)
     return tuple(kept.values())
+
+
+def rouge_l(one: str, other: str) -> float:
+    """ROUGE-L: F1 in [0, 1] of the longest common subsequence of words, 2·LCS / (m + n), without
+    case and punctuation; 0 when a text has no word (Lin 2004).
+
+    That is the normalised similarity under insertions and deletions. Letters outside ASCII are
+    letters, which `rouge-score` drops; on ASCII texts of more than one word the two agree.
+    """
+    words, others = _WORD.findall(one.casefold()), _WORD.findall(other.casefold())
+    return Indel.normalized_similarity(words, others) if words and others else 0.0

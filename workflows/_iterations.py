@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from hopscope.runtime.answers import rouge_l
 from hopscope.runtime.types import Passage
 from hopscope.workflows._candidates import State, Update
-from hopscope.workflows._rouge import rouge_l
 
 Start = Literal["sentinel", "candidates"]
 

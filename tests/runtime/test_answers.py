@@ -1,10 +1,18 @@
-"""Normalised answers and string metrics. Vector 23 of the specification is in here."""
+"""Normalised answers and string metrics. Vectors 21 and 23 of the specification are in here."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.runtime.answers import accuracy, contains, distinct, exact_match, normalise, token_f1
+from hopscope.runtime.answers import (
+    accuracy,
+    contains,
+    distinct,
+    exact_match,
+    normalise,
+    rouge_l,
+    token_f1,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +73,22 @@ def test_distinct_golds_do_not_depend_on_order_or_repetition(golds: list[str], r
     shuffled = golds + golds[:2]
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
     assert distinct(shuffled) == distinct(golds)
+
+
+def test_vector_21_rouge_l() -> None:
+    assert rouge_l("the cat sat on the mat", "the cat is on the mat") == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "value"),
+    [("", "", 0), ("a", "", 0), ("?!", "?!", 0), ("a b", "B, a", 0.5), ("Zoë", "zoë!", 1)],
+)
+def test_rouge_l_of_short_texts(one: str, other: str, value: float) -> None:
+    """`rouge` raises on empty texts; `rouge-score` drops letters outside ASCII."""
+    assert rouge_l(one, other) == pytest.approx(value)
+
+
+@given(st.text(), st.text())
+def test_rouge_l_is_symmetric_and_at_most_one(one: str, other: str) -> None:
+    assert 0 <= rouge_l(one, other) <= 1
+    assert rouge_l(one, other) == pytest.approx(rouge_l(other, one))

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopscope.workflows._permutation import permutation
-from hopscope.workflows._rouge import rouge_l
 from hopscope.workflows._selection import necessary_information, selection, verdict
 
 MARKERS = ["My selection", "selection", ":", "My judgment: ", "Necessary information: "]
@@ -139,22 +138,3 @@ def test_a_selection_in_the_form_asked_for_is_read_as_it_stands(wanted: set[int]
 def test_any_reply_has_a_verdict_or_none(reply: str) -> None:
     assert verdict(reply) in (True, False, None)
     necessary_information(reply)
-
-
-def test_vector_21_rouge_l() -> None:
-    assert rouge_l("the cat sat on the mat", "the cat is on the mat") == pytest.approx(5 / 6)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "value"),
-    [("", "", 0), ("a", "", 0), ("?!", "?!", 0), ("a b", "B, a", 0.5), ("Zoë", "zoë!", 1)],
-)
-def test_rouge_l_of_short_texts(one: str, other: str, value: float) -> None:
-    """`rouge` raises on empty texts; `rouge-score` drops letters outside ASCII."""
-    assert rouge_l(one, other) == pytest.approx(value)
-
-
-@given(st.text(), st.text())
-def test_rouge_l_is_symmetric_and_at_most_one(one: str, other: str) -> None:
-    assert 0 <= rouge_l(one, other) <= 1
-    assert rouge_l(one, other) == pytest.approx(rouge_l(other, one))
