@@ -21,6 +21,9 @@ from hopscope.lab.hopland.world import Fact
 from hopscope.runtime import prompts
 
 
+ROUNDED = 16
+
+
 @dataclass(frozen=True)
 class Packed:
     """One training sequence, token by token."""
@@ -112,7 +115,8 @@ def _objects(text: str, example: Example, encoded: Encoding) -> dict[Fact, range
 def _tokens(encoded: Encoding, start: int, end: int) -> range:
     """The tokens that hold the characters from start to end and the space before them."""
     first, last = encoded.char_to_token(start - 1), encoded.char_to_token(end - 1)
-    assert first is not None and last is not None
+    assert first is not None
+    assert last is not None
     return range(first, last + 1)
 
 
@@ -146,8 +150,8 @@ def _reasoned(
 
 
 def collate(packed: Sequence[Packed]) -> Batch:
-    """Pad to the longest sequence."""
-    longest = max(len(p.ids) for p in packed)
+    """Pad to the longest sequence, rounded up: few shapes keep memory from fragmenting."""
+    longest = -(-max(len(p.ids) for p in packed) // ROUNDED) * ROUNDED
 
     def padded(rows: Sequence[Sequence[float]], fill: float, dtype: torch.dtype) -> torch.Tensor:
         return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows], dtype=dtype)

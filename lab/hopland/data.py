@@ -27,7 +27,7 @@ from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, Fact, World
 from hopscope.runtime.types import Passage, Question, Record
 
 SEED = 2_000_003
-SCALE = 250
+SCALE = 256
 DatasetSplit = Literal["dev", "test"]
 Shape = Literal["chain", "known", "comparison", "yesno"]
 

@@ -79,7 +79,7 @@ class Stage:
 STAGES = (
     Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
-    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.97, 0.45),
+    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
     Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, alike=0.5), 0.0, 2.0, 0.70),
     Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, alike=0.4), 0.0, 2.0, 1.0),
 )
@@ -204,6 +204,11 @@ class Average:
     def values(self) -> dict[str, float]:
         """The averages by name."""
         return {name: value / max(self.weight, 1e-9) for name, value in self.sums.items()}
+
+    @property
+    def settled(self) -> bool:
+        """Whether the averages stand on enough steps to judge by."""
+        return self.weight > 0.8
 
     def rounded(self) -> dict[str, float]:
         """The averages for the log."""
@@ -337,7 +342,8 @@ class Trainer:
             waited += time.monotonic() - began
             average.add(self.learn(batch))
             stage = STAGES[self.place]
-            if average.values["right"] >= stage.mastered or self.progress >= stage.latest:
+            mastered = average.settled and average.values["right"] >= stage.mastered
+            if mastered or self.progress >= stage.latest:
                 self.place = place.value = min(self.place + 1, len(STAGES) - 1)
                 average = Average(0.98)
             if self.step % 50 == 0:

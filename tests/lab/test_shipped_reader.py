@@ -1,0 +1,41 @@
+"""The shipped reader reads: a few of its figures, on few questions (docs/reader.md has them all)."""
+
+from functools import cache
+
+from hopscope.lab.hopland import evaluate
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.readers import tiny
+
+N = 60
+
+
+@cache
+def reader() -> Reader:
+    return tiny.build()
+
+
+@cache
+def cases(hops: int) -> list[evaluate.Case]:
+    return evaluate.cases(hops, N)
+
+
+def test_one_hop_among_five_passages_is_read() -> None:
+    assert sum(evaluate.short(reader(), [(c.asked, c.full) for c in cases(1)])) >= 0.85 * N
+
+
+def test_two_hops_are_reasoned_out() -> None:
+    assert sum(evaluate.reasoned(reader(), [(c.asked, c.full) for c in cases(2)])) >= 0.75 * N
+
+
+def test_without_the_gold_passage_the_gold_answer_is_rare() -> None:
+    assert sum(evaluate.short(reader(), [(c.asked, c.bare) for c in cases(1)])) <= 0.2 * N
+
+
+def test_belief_in_a_two_hop_answer_needs_both_passages() -> None:
+    def belief(chosen: int | None) -> float:
+        rows = [(c.asked, c.full if chosen is None else c.parts[chosen]) for c in cases(2)]
+        return sum(evaluate.beliefs(reader(), rows)) / N
+
+    both, first_missing, last_missing = belief(None), belief(0), belief(-1)
+    assert both > 0.6
+    assert max(first_missing, last_missing) < 0.3 * both
