@@ -304,12 +304,28 @@ class Provenance(Record):
 
 
 class Credit(Record):
-    """A share of the utility, given to one step, or to the whole run when `step` is None."""
+    """A share of the utility, given to one step, to one passage of a step, or to the whole run
+    when `step` is None."""
 
     run_id: str
     step: int | None
+    passage: str | None = Field(default=None, min_length=1)
+    """Key of the passage that the share goes to; None when it goes to all that the step brought."""
     rule: str
     """How it was shared: level, trajectory, leave_one_out, shapley, total."""
     meter: str
     measurement: Measurement
     provenance: Provenance
+
+
+class Appraisal(Record):
+    """One measuring of a run: when it was and what it cost. Its credits are those of the run with
+    the same provenance."""
+
+    run_id: str
+    provenance: Provenance
+    measured: datetime
+    usage: Usage = Usage()
+    """What was asked of the reader for it, in `replay` that of the repeated runs too. What could be
+    remembered from a moment before costs nothing again."""
+    seconds: float = 0.0

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Set
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, Table, select
+from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, func, select
 
 from hopscope.runtime.types import (
+    Appraisal,
     Credit,
     Exchange,
     Generation,
@@ -26,6 +27,8 @@ from hopscope.runtime.types import (
 )
 from hopscope.store.schema import (
     WHOLE_RUN,
+    WHOLE_STEP,
+    appraisals,
     credits,
     exchanges,
     generations,
@@ -53,26 +56,64 @@ def read_run(connection: Connection, number: int) -> Run:
 
 
 def read_credits(connection: Connection, number: int) -> list[Credit]:
-    """The run's credits by provenance, meter, rule and step, the whole run's first."""
+    """The run's credits by provenance, meter, rule, step and passage, the whole run's and the whole
+    step's first. The provenance that was measured last comes last, those of which nobody knows
+    when come first."""
+    last = last_measured()
     query = (
         select(credits, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
         .join(provenances, provenances.c.number == credits.c.provenance)
         .join(runs, runs.c.number == credits.c.run)
+        .outerjoin(
+            last, (last.c.run == credits.c.run) & (last.c.provenance == credits.c.provenance)
+        )
         .where(credits.c.run == number)
-        .order_by(credits.c.provenance, credits.c.meter, credits.c.rule, credits.c.step)
+        .order_by(last.c.measured.asc().nulls_first(), credits.c.provenance, credits.c.meter)
+        .order_by(credits.c.rule, credits.c.step, credits.c.passage)
     )
     return [_credit(row) for row in connection.execute(query).mappings()]
 
 
+def last_measured() -> Subquery:
+    """When each run was last measured under each provenance."""
+    of = (appraisals.c.run, appraisals.c.provenance)
+    return select(*of, func.max(appraisals.c.measured).label("measured")).group_by(*of).subquery()
+
+
+def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:
+    """When the run was measured and what that cost, the latest last."""
+    query = (
+        select(appraisals, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+        .join(provenances, provenances.c.number == appraisals.c.provenance)
+        .join(runs, runs.c.number == appraisals.c.run)
+        .where(appraisals.c.run == number)
+        .order_by(appraisals.c.measured, appraisals.c.provenance)
+    )
+    return [
+        Appraisal(
+            run_id=row["id"],
+            provenance=_provenance(row),
+            measured=row["measured"],
+            usage=_usage(row),
+            seconds=row["seconds"],
+        )
+        for row in connection.execute(query).mappings()
+    ]
+
+
+def _provenance(row: RowMapping) -> Provenance:
+    return Provenance(**{name: row[f"of_{name}"] for name in Provenance.model_fields})
+
+
 def _credit(row: RowMapping) -> Credit:
-    provenance = Provenance(**{name: row[f"of_{name}"] for name in Provenance.model_fields})
     return Credit(
         run_id=row["id"],
         step=None if row["step"] == WHOLE_RUN else row["step"],
+        passage=None if row["passage"] == WHOLE_STEP else row["passage"],
         rule=row["rule"],
         meter=row["meter"],
         measurement=Measurement(**_fields(Measurement, row)),
-        provenance=provenance,
+        provenance=_provenance(row),
     )
 
 

@@ -48,6 +48,9 @@ def _usage() -> list[Column[int]]:
 WHOLE_RUN = -1
 """`credits.step` of a credit that goes to the run as a whole, so that the key has no NULL."""
 
+WHOLE_STEP = ""
+"""`credits.passage` of a credit that goes to no single passage, likewise."""
+
 runs = Table(
     "runs",
     metadata,
@@ -220,6 +223,7 @@ credits = Table(
     metadata,
     Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True),
     Column("step", Integer, primary_key=True),  # Step.index, or WHOLE_RUN
+    Column("passage", AnyText, primary_key=True),  # Passage.key, or WHOLE_STEP
     Column("rule", AnyText, primary_key=True),
     Column("meter", AnyText, primary_key=True),
     Column("provenance", Number, ForeignKey("provenances.number"), primary_key=True),
@@ -231,5 +235,17 @@ credits = Table(
     Column("low", Double),  # 95 % interval
     Column("high", Double),
     CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="measured"),
+    sqlite_with_rowid=False,
+)
+
+# When credits were measured and what that cost. Credits of databases of before m002 have none.
+appraisals = Table(
+    "appraisals",
+    metadata,
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True),
+    Column("provenance", Number, ForeignKey("provenances.number"), primary_key=True),
+    Column("measured", Instant, primary_key=True),
+    *_usage(),
+    Column("seconds", Double, nullable=False),
     sqlite_with_rowid=False,
 )

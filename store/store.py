@@ -11,17 +11,17 @@ from typing import Self
 from sqlalchemy import Connection, select
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Credit, Run, RunStatus
+from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
 from hopscope.store.database import Database
 from hopscope.store.interning import chunks
 from hopscope.store.location import default_url as default_url
 from hopscope.store.location import resolve
 from hopscope.store.migrate import upgrade
-from hopscope.store.reading import read_credits, read_run
+from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import runs
 from hopscope.store.summary import RunSummary, read_summaries
 from hopscope.store.verify import Fault, find_faults
-from hopscope.store.writing import write_credits, write_run
+from hopscope.store.writing import write_appraisal, write_credits, write_run
 
 
 class Store:
@@ -76,14 +76,15 @@ class Store:
         with self._database.writing() as connection:
             write_run(connection, run)
 
-    def save_credits(self, credits: Iterable[Credit]) -> None:
-        """Keep credits, in place of those with the same run, step, rule, meter and provenance.
+    def save_credits(self, credits: Iterable[Credit], appraisals: Iterable[Appraisal] = ()) -> None:
+        """Keep credits, in place of those with the same run, step, passage, rule, meter and
+        provenance; with when they were measured, if that is told, and what it cost.
 
         Raises:
             StoreError: a credit's run has not been saved; then none is kept.
         """
-        found = list(credits)
-        wanted = sorted({credit.run_id for credit in found})
+        found, told = list(credits), list(appraisals)
+        wanted = sorted({*(c.run_id for c in found), *(a.run_id for a in told)})
         with self._database.writing() as connection:
             numbers: dict[str, int] = {}
             for chunk in chunks(wanted):
@@ -93,6 +94,8 @@ class Store:
                 if run_id not in numbers:
                     raise StoreError(f"credits for run {run_id}, which is not saved: save it first")
             write_credits(connection, numbers, found)
+            for appraisal in told:
+                write_appraisal(connection, numbers[appraisal.run_id], appraisal)
 
     def load(self, run_id: str) -> Run:
         """The run of this id, or of the only id that begins so.
@@ -117,13 +120,23 @@ class Store:
             return read_run(connection, number)
 
     def credits(self, run_id: str) -> list[Credit]:
-        """The credits of a run, found as by `load`; the whole run's first, then by step.
+        """The credits of a run, found as by `load`; those measured last come last, within them the
+        whole run's first, then by step.
 
         Raises:
             StoreError: as `load`.
         """
         with self._database.reading() as connection:
             return read_credits(connection, self._find(connection, run_id))
+
+    def appraisals(self, run_id: str) -> list[Appraisal]:
+        """When a run, found as by `load`, was measured and what that cost, the latest last.
+
+        Raises:
+            StoreError: as `load`.
+        """
+        with self._database.reading() as connection:
+            return read_appraisals(connection, self._find(connection, run_id))
 
     def runs(
         self,

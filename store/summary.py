@@ -5,6 +5,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 
 from hopscope.runtime.types import Record, RunStatus, StopReason, Usage
+from hopscope.store.reading import last_measured
 from hopscope.store.schema import WHOLE_RUN, credits, runs, steps
 
 
@@ -29,8 +30,8 @@ class RunSummary(Record):
     credits: int
     """Credits computed so far, those without a value included."""
     seper_delta: float | None
-    """Total ΔSePer; of several appraisals, the one with the newest settings. None when it was not
-    measured."""
+    """Total ΔSePer; of several appraisals that of the one `tracing.report.chosen` would show. None
+    when that did not measure it."""
 
 
 def read_summaries(
@@ -55,6 +56,17 @@ def read_summaries(
     counted = (
         select(func.count()).where(credits.c.run == listed.c.number).correlate(listed)
     ).scalar_subquery()
+    total = credits.alias()
+    whole = (total.c.run == listed.c.number) & (total.c.step == WHOLE_RUN)
+    last = last_measured()
+    chosen = (
+        select(total.c.provenance)
+        .outerjoin(last, (last.c.run == total.c.run) & (last.c.provenance == total.c.provenance))
+        .where(whole & (total.c.rule == "total"))
+        .order_by(last.c.measured.desc().nulls_last(), total.c.provenance.desc())
+        .limit(1)
+        .correlate(listed)
+    ).scalar_subquery()
     believed = (
         select(credits.c.value)
         .where(
@@ -62,9 +74,8 @@ def read_summaries(
             credits.c.step == WHOLE_RUN,
             credits.c.rule == "total",
             credits.c.meter == "seper",
+            credits.c.provenance == chosen,
         )
-        .order_by(credits.c.provenance.desc())
-        .limit(1)
         .correlate(listed)
     ).scalar_subquery()
     query = (

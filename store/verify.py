@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hopscope.runtime.types import Passage, Provenance, digest
 from hopscope.store.interning import listing_hash, prompt_hash
-from hopscope.store.reading import read_credits, read_run
+from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import listings, messages, passages, prompts, provenances, runs, texts
 
 
@@ -84,5 +84,6 @@ def _runs(connection: Connection) -> Iterator[Fault]:
         try:
             read_run(connection, number)
             read_credits(connection, number)
+            read_appraisals(connection, number)
         except (ValueError, KeyError, SQLAlchemyError) as error:
             yield Fault("runs", run_id, f"cannot be read: {error}")

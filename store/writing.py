@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, select, update
 
-from hopscope.runtime.types import Credit, Exchange, Passage, Run, Step, Usage
+from hopscope.runtime.types import Appraisal, Credit, Exchange, Passage, Run, Step, Usage
 from hopscope.store.interning import (
     hash_of,
     insert,
@@ -17,6 +17,8 @@ from hopscope.store.interning import (
 from hopscope.store.reading import read_run
 from hopscope.store.schema import (
     WHOLE_RUN,
+    WHOLE_STEP,
+    appraisals,
     credits,
     exchanges,
     generations,
@@ -45,20 +47,22 @@ def write_run(connection: Connection, run: Run) -> None:
         connection.execute(update(runs).where(runs.c.number == number), row)
         connection.execute(delete(steps).where(steps.c.run == number))
         connection.execute(delete(credits).where(credits.c.run == number))
+        connection.execute(delete(appraisals).where(appraisals.c.run == number))
     _write_steps(connection, number, run)
 
 
 def write_credits(
     connection: Connection, numbers: Mapping[str, int], found: Sequence[Credit]
 ) -> None:
-    """Add credits to the runs of these numbers, in place of any with the same run, step, rule,
-    meter and provenance."""
+    """Add credits to the runs of these numbers, in place of any with the same run, step, passage,
+    rule, meter and provenance."""
     provenances = intern_provenances(connection, (credit.provenance for credit in found))
     rows: dict[tuple[object, ...], Row] = {}
     for credit in found:
         key = {
             "run": numbers[credit.run_id],
             "step": WHOLE_RUN if credit.step is None else credit.step,
+            "passage": credit.passage or WHOLE_STEP,
             "rule": credit.rule,
             "meter": credit.meter,
             "provenance": provenances[credit.provenance.settings_hash],
@@ -72,6 +76,21 @@ def write_credits(
     connection.execute(
         statement.on_conflict_do_update(index_elements=keys, set_=values),
         [rows[key] for key in sorted(rows, key=repr)],
+    )
+
+
+def write_appraisal(connection: Connection, number: int, appraisal: Appraisal) -> None:
+    """Add when the run of this number was measured, and what that cost; again, it is replaced."""
+    provenance = appraisal.provenance
+    numbers = intern_provenances(connection, [provenance])
+    key = {"run": number, "provenance": numbers[provenance.settings_hash]}
+    own = {"measured": appraisal.measured, "seconds": appraisal.seconds}
+    statement = insert(connection, appraisals)
+    keys = [column.name for column in appraisals.primary_key]
+    values = {c.name: c for c in statement.excluded if c.name not in keys}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=keys, set_=values),
+        key | own | _usage_row(appraisal.usage),
     )
 
 

@@ -1,9 +1,10 @@
 """Runs as JSON lines: one object for each run, oldest first,
 
-    {"run": {...}, "credits": [{...}, ...]}
+    {"run": {...}, "credits": [{...}, ...], "appraisals": [{...}, ...]}
 
-where `run` has the fields of `hopscope.runtime.types.Run`, everything in it, and each credit
-those of `Credit`. Nothing is rounded or cut: `read` gives back equal records.
+where `run` has the fields of `hopscope.runtime.types.Run`, everything in it, each credit those of
+`Credit` and each appraisal, which says when credits were measured, those of `Appraisal`. Nothing
+is rounded or cut: `read` gives back equal records.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from typing import TextIO
 from pydantic import ValidationError
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Credit, Record, Run
+from hopscope.runtime.types import Appraisal, Credit, Record, Run
 from hopscope.store.store import Store
 
 
@@ -21,6 +22,7 @@ class Line(Record):
 
     run: Run
     credits: tuple[Credit, ...] = ()
+    appraisals: tuple[Appraisal, ...] = ()
 
 
 def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) -> int:
@@ -28,7 +30,11 @@ def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) 
     ids = [s.id for s in reversed(store.runs(None))] if run_ids is None else list(run_ids)
     for run_id in ids:
         run = store.load(run_id)
-        line = Line(run=run, credits=tuple(store.credits(run.id)))
+        line = Line(
+            run=run,
+            credits=tuple(store.credits(run.id)),
+            appraisals=tuple(store.appraisals(run.id)),
+        )
         file.write(line.model_dump_json() + "\n")
     return len(ids)
 

@@ -119,6 +119,7 @@ _measured = st.builds(
 any_credit = st.builds(
     Credit,
     step=st.none() | _small,
+    passage=st.none() | st.text(min_size=1, max_size=12),
     rule=_words,
     meter=_words,
     measurement=_measured | st.builds(Measurement, value=st.none(), reason=_words),

@@ -110,8 +110,8 @@ def test_an_upgrade_keeps_what_is_there(
     folder = tmp_path / "migrations"
     (folder / "versions").mkdir(parents=True)
     shipped = Path(migrate.__file__).parent / "migrations"
-    for name in ("env.py", "versions/m001_initial.py"):
-        (folder / name).write_text((shipped / name).read_text())
+    for path in (shipped / "env.py", *(shipped / "versions").glob("m*.py")):
+        (folder / path.relative_to(shipped)).write_text(path.read_text())
     (folder / "versions" / "m999_next.py").write_text(NEXT.format(head=migrate.HEAD))
     monkeypatch.setattr(migrate, "FOLDER", folder)
     monkeypatch.setattr(migrate, "HEAD", "m999")
@@ -125,7 +125,7 @@ def test_an_upgrade_keeps_what_is_there(
 def test_a_newer_database_is_refused(url: str) -> None:
     with Store.open(url) as store, store._database.writing() as connection:
         connection.execute(text(f"UPDATE {migrate.VERSION_TABLE} SET version_num = 'm777'"))
-    with pytest.raises(StoreError, match=r"newer Hopscope .*m777.*knows up to m001.*upgrade"):
+    with pytest.raises(StoreError, match=r"newer Hopscope .*m777.*knows up to m002.*upgrade"):
         Store.open(url)
 
 

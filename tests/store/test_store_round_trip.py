@@ -35,7 +35,7 @@ def test_any_credit_comes_back_equal(store: Store, credits: list[Credit]) -> Non
     run = a_run(f"run-{len(store.runs(None))}")
     store.save(run)
     kept = {
-        (c.step, c.rule, c.meter, c.provenance.settings_hash): c.model_copy(
+        (c.step, c.passage, c.rule, c.meter, c.provenance.settings_hash): c.model_copy(
             update={"run_id": run.id}
         )
         for c in credits
