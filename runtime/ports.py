@@ -44,6 +44,52 @@ class Reader(Protocol):
         ...
 
 
+class MoreSamples(Protocol):
+    """A reader whose samples can be drawn in several goes."""
+
+    def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
+        """Samples `first` to `first + n - 1` of each request, as `generate` would have given them
+        had it been asked for `first + n`.
+
+        Raises:
+            ReaderError: as `generate`.
+        """
+        ...
+
+
+class BranchRequest(NamedTuple):
+    """In what ways can a reply to `request` go on that begins with `token_ids`?"""
+
+    request: GenerationRequest
+    """Says what ends a reply; `n`, `temperature` and `seed` do not matter."""
+    token_ids: tuple[int, ...] = ()
+    least: float = 0.0
+    """Next tokens of less probability are left out."""
+
+
+class Branch(NamedTuple):
+    """A reply that is one token longer."""
+
+    token_id: int
+    logprob: float
+    """ln p of the token under the raw distribution."""
+    text: str | None
+    """The whole reply, if it ends here: by an end token, a stop string or its length."""
+
+
+class BranchingReader(Protocol):
+    """A reader that tells the probability of every next token, so that its replies can be
+    enumerated instead of sampled."""
+
+    def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
+        """All ways to go on, the likeliest first; with `least` 0 they have probability 1 together.
+
+        Raises:
+            ReaderError: as `generate`; also when a reply has ended before.
+        """
+        ...
+
+
 class Retriever(Protocol):
     """Finds passages for queries."""
 

@@ -35,6 +35,7 @@ class Decoder:
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._keeps_logits = "logits_to_keep" in accepted
+        self._kept: tuple[list[int], Any, Tensor] | None = None
 
     def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:
         """Write all drafts of each prompt to their ends."""
@@ -65,6 +66,41 @@ class Decoder:
             check_finite(chosen)
             scored.append(Likelihood(chosen.tolist(), entropies.tolist()))
         return scored
+
+    def follow(self, prompt: list[int], prefixes: Sequence[tuple[int, ...]]) -> list[Tensor]:
+        """The log-probabilities of the token after the prompt and each prefix, in double
+        precision, so that a tree of them adds up to 1.
+
+        The keys and values of the prompt are kept for the next call, as a search comes back to
+        the same prompt many times. Prefixes of one length are computed together: nothing is
+        padded.
+        """
+        cache, after_prompt = self._prefilled(prompt)
+        found: dict[tuple[int, ...], Tensor] = {(): after_prompt}
+        by_length: dict[int, list[tuple[int, ...]]] = {}
+        for prefix in dict.fromkeys(filter(None, prefixes)):
+            by_length.setdefault(len(prefix), []).append(prefix)
+        for length, members in by_length.items():
+            rows = max(1, self._max_batch_tokens // (len(prompt) + length))
+            for start in range(0, len(members), rows):
+                chunk = members[start : start + rows]
+                ids = torch.tensor(chunk, device=self._model.device)
+                own = copy.deepcopy(cache)
+                own.reorder_cache(ids.new_zeros(len(chunk)))
+                mask = ids.new_ones(len(chunk), len(prompt) + length)
+                logits = self._forward(ids, mask, own, keep=1)[:, -1]
+                found.update(zip(chunk, _exact(logits), strict=True))
+        return [found[prefix] for prefix in prefixes]
+
+    def _prefilled(self, prompt: list[int]) -> tuple[Any, Tensor]:
+        """Keys and values of one prompt, and the distribution after it."""
+        if self._kept is None or self._kept[0] != prompt:
+            self._kept = None
+            ids, mask = self._pad([prompt])
+            cache: Any = DynamicCache(config=self._model.config)
+            logits = self._forward(ids, mask, cache, keep=1)[:, -1]
+            self._kept = (prompt, cache, _exact(logits)[0])
+        return self._kept[1:]
 
     def _continue(self, drafts: list[Draft], cache: Any, mask: Tensor, logits: Tensor) -> None:
         """Draw tokens until all drafts are finished; a finished one leaves the batch."""
@@ -116,6 +152,13 @@ class Decoder:
         )
         logits: Tensor = out.logits
         return logits
+
+
+def _exact(logits: Tensor) -> Tensor:
+    """Log-probabilities of raw logits in double precision, which not every GPU has."""
+    logprobs = torch.log_softmax(logits.cpu().double(), dim=-1)
+    check_finite(logprobs.amax(dim=-1))
+    return logprobs
 
 
 def check_finite(numbers: Tensor) -> None:

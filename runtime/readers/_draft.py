@@ -1,5 +1,6 @@
 """One sample while it is being written, and the rules for when it ends."""
 
+import copy
 from typing import Any
 
 from hopscope.runtime.readers._sampling import stream_key
@@ -37,6 +38,14 @@ class Draft:
         self._logprobs: list[float] = []
         self._entropies: list[float] = []
         self._end_logprob: float | None = None
+
+    def fork(self) -> "Draft":
+        """A copy that goes on by itself."""
+        twin = copy.copy(self)
+        twin._spelling = self._spelling.fork()
+        twin._pieces, twin._ids = list(self._pieces), list(self._ids)
+        twin._logprobs, twin._entropies = list(self._logprobs), list(self._entropies)
+        return twin
 
     def add(self, token: int, logprob: float, entropy: float) -> None:
         """Take the next token; sets `finished` when it is the last."""

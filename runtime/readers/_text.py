@@ -4,6 +4,7 @@ Invariant: the pieces of a sequence concatenate to its text. A token that ends w
 has the piece "", and the token that completes the character has the whole of it.
 """
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,12 @@ class TextStream:
         self._spelled = len(self._window)
         """How many tokens of the window are in the text already; they are its context."""
         self._before = self._decode(self._window)
+
+    def fork(self) -> "TextStream":
+        """A copy that goes on by itself."""
+        twin = copy.copy(self)
+        twin._window = list(self._window)
+        return twin
 
     def add(self, token: int) -> str:
         """The text that this token completes."""

@@ -6,14 +6,23 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from hopscope.runtime.errors import ContextOverflow, ReaderError
+from hopscope.runtime.ports import Branch, BranchRequest
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._decoding import Decoder, Likelihood
 from hopscope.runtime.readers._draft import Draft
 from hopscope.runtime.readers._rendering import Renderer
 from hopscope.runtime.readers._text import pieces
-from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest, Usage
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Prompt,
+    Scored,
+    ScoreRequest,
+    Usage,
+)
 
 LOGITS_PER_POSITION = 16_384
 """Logits that take up as much of a batch as one position: scoring keeps a whole vocabulary of them
@@ -37,13 +46,17 @@ class TransformersReader:
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         """Continuations of each request; see the port. Equal prompts are computed once."""
+        return self.more(requests, first=0)
+
+    def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
+        """Samples from the `first` on; see the port. The prompt is computed again."""
         with self._lock, torch.inference_mode(), failures(self.name):
             drafts: list[list[Draft]] = []
             by_prompt: dict[tuple[int, ...], list[Draft]] = {}
             for request in requests:
                 prompt = self._renderer.prompt_ids(request.prompt)
                 self._check(prompt, request.max_tokens)
-                samples = [self._draft(request, i, prompt) for i in range(request.n)]
+                samples = [self._draft(request, i, prompt) for i in range(first, first + request.n)]
                 drafts.append(samples)
                 by_prompt.setdefault(tuple(prompt), []).extend(samples)
             work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
@@ -79,6 +92,41 @@ class TransformersReader:
                 for i, likelihood in zip(members, likelihoods, strict=True):
                     scored[i] = self._scored(*work[i], likelihood)
             return scored
+
+    def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
+        """All ways in which begun replies can go on; see the port."""
+        with self._lock, torch.inference_mode(), failures(self.name):
+            prompts: dict[Prompt, list[int]] = {}
+            members: dict[tuple[int, ...], list[int]] = {}
+            for i, (request, begun, _) in enumerate(requests):
+                if request.prompt not in prompts:
+                    prompts[request.prompt] = self._renderer.prompt_ids(request.prompt)
+                prompt = prompts[request.prompt]
+                self._check([*prompt, *begun], max(0, request.max_tokens - len(begun)))
+                members.setdefault(tuple(prompt), []).append(i)
+            found: dict[int, list[Branch]] = {}
+            for ids, places in members.items():
+                after = self._decoder.follow(list(ids), [requests[i].token_ids for i in places])
+                for i, logprobs in zip(places, after, strict=True):
+                    found[i] = self._branches(requests[i], list(ids), logprobs)
+            return [found[i] for i in range(len(requests))]
+
+    def _branches(self, asked: BranchRequest, prompt: list[int], after: Tensor) -> list[Branch]:
+        begun = self._draft(asked.request, 0, prompt)
+        for token in asked.token_ids:
+            begun.add(token, 0.0, 0.0)
+        if begun.finished is not None:
+            raise ReaderError(f"{self.name}: a reply that has ended cannot go on")
+        logprobs, tokens = after.sort(descending=True, stable=True)
+        probabilities = logprobs.exp()
+        count = int(((probabilities >= asked.least) & (probabilities > 0)).sum())
+        branches = []
+        for token, logprob in zip(tokens[:count].tolist(), logprobs[:count].tolist(), strict=True):
+            draft = begun.fork()
+            draft.add(token, logprob, 0.0)
+            text = None if draft.finished is None else draft.generation().text
+            branches.append(Branch(token, logprob, text))
+        return branches
 
     def _draft(self, request: GenerationRequest, index: int, prompt: list[int]) -> Draft:
         return Draft(request, index, prompt, tokenizer=self._tokenizer, end_ids=self._end_ids)
