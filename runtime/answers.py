@@ -89,7 +89,7 @@ def rouge_l(one: str, other: str) -> float:
     case and punctuation; 0 when a text has no word (Lin 2004).
 
     That is the normalised similarity under insertions and deletions. Letters outside ASCII are
-    letters, which `rouge-score` drops; on ASCII texts of more than one word the two agree.
+    letters, which `rouge-score` drops; but for those and underscores the two agree.
     """
     words, others = _WORD.findall(one.casefold()), _WORD.findall(other.casefold())
     return Indel.normalized_similarity(words, others) if words and others else 0.0

@@ -1,9 +1,23 @@
-"""Whether two series go together: the validity test of SePer's Table 2."""
+"""Whether two series go together: SePer's validity test, and the rank correlations of eRAG."""
 
+from collections.abc import Callable, Sequence
 from math import inf, sqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kendalltau, spearmanr
 from scipy.stats import t as student
+
+from hopscope.runtime.types import Measurement
+from hopscope.tracing.intervals import LEVEL
+
+RankCorrelation = Literal["kendall", "spearman"]
+RESAMPLES = 1000
+FEWEST = 5
+"""Pairs below which resampling says nothing."""
+
+Floats = NDArray[np.float64]
 
 
 class CorrelationTest(NamedTuple):
@@ -27,3 +41,65 @@ def pearson_test(r: float, n: int) -> CorrelationTest:
         return CorrelationTest(r * inf, 0.0)
     statistic = r * sqrt((n - 2) / (1 - r * r))
     return CorrelationTest(statistic, float(2 * student.sf(abs(statistic), n - 2)))
+
+
+def rank_correlation(
+    kind: RankCorrelation,
+    one: Sequence[float],
+    other: Sequence[float],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Measurement:
+    """Kendall's tau-b or Spearman's rho (with average ranks) of pairs of values.
+
+    Unmeasured where a side is constant. The interval is that of the percentile bootstrap over
+    pairs: the analytic ones (Fieller 1957) cover .85 instead of .95 when half of the values are
+    tied, as those of binary scores are.
+
+    Raises:
+        ValueError: the series differ in length.
+    """
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} values cannot be paired with {len(other)}")
+    estimator = "kendall-tau-b" if kind == "kendall" else "spearman-rho"
+    x, y = np.asarray(one, float), np.asarray(other, float)
+    correlate = _tau if kind == "kendall" else _rho
+    value = correlate(x, y)
+    if value is None:
+        reason = "fewer than two pairs" if len(x) < 2 else "a constant series has no order"
+        return Measurement(value=None, reason=reason, n=len(x), estimator=estimator)
+    low, high = _interval(correlate, x, y, resamples, seed) or (None, None)
+    if low is not None:
+        estimator += f"(interval=percentile bootstrap, resamples={resamples})"
+    return Measurement(value=value, n=len(x), seed=seed, estimator=estimator, low=low, high=high)
+
+
+def _tau(x: Floats, y: Floats) -> float | None:
+    return None if _constant(x, y) else float(kendalltau(x, y).statistic)
+
+
+def _rho(x: Floats, y: Floats) -> float | None:
+    return None if _constant(x, y) else float(spearmanr(x, y).statistic)
+
+
+def _constant(x: Floats, y: Floats) -> bool:
+    return len(x) < 2 or bool(np.ptp(x) == 0 or np.ptp(y) == 0)
+
+
+def _interval(
+    correlate: Callable[[Floats, Floats], float | None],
+    x: Floats,
+    y: Floats,
+    resamples: int,
+    seed: int,
+) -> tuple[float, float] | None:
+    """None for few pairs, or where resampling changes nothing."""
+    if len(x) < FEWEST:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = (rng.integers(0, len(x), len(x)) for _ in range(resamples))
+    found = [value for i in drawn if (value := correlate(x[i], y[i])) is not None]
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(found, [tail, 1 - tail]).tolist() if found else (0.0, 0.0)
+    return (low, high) if high - low > 1e-9 else None
