@@ -10,7 +10,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from hopscope.runtime.ports import Entailment, Probabilities, Reader, Statement
+from hopscope.runtime.ports import (
+    Branch,
+    BranchRequest,
+    Entailment,
+    Probabilities,
+    Reader,
+    Statement,
+)
 from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
 
 Asked = TypeVar("Asked", bound=Hashable)
@@ -46,14 +53,25 @@ class _Memory(Generic[Asked, Answered]):
         return [found[question] for question in asked]
 
 
+BRANCHES = 2_000
+"""Answers about branches that are kept: each holds many."""
+
+
 class CachedReader:
-    """A reader that generates and scores the same request once."""
+    """A reader that generates and scores the same request once. It can draw more samples and
+    branch where the reader it wraps can; else these are None."""
+
+    more: Callable[..., list[list[Generation]]] | None
+    branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]] | None
 
     def __init__(self, reader: Reader, *, size: int = 10_000) -> None:
+        more, branch = getattr(reader, "more", None), getattr(reader, "branch", None)
         self.name = reader.name
         self._reader = reader
         self._generated: _Memory[GenerationRequest, list[Generation]] = _Memory(size)
         self._scored: _Memory[ScoreRequest, Scored] = _Memory(size)
+        self.more = more and _remembering_more(more, size)
+        self.branch = branch and _remembering_branches(branch, min(size, BRANCHES))
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         """Continuations of each request; see the port."""
@@ -62,6 +80,27 @@ class CachedReader:
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         """Likelihoods of given continuations; see the port."""
         return self._scored.answer(requests, self._reader.score)
+
+
+def _remembering_more(
+    more: Callable[..., list[list[Generation]]], size: int
+) -> Callable[..., list[list[Generation]]]:
+    memory: _Memory[tuple[GenerationRequest, int], list[Generation]] = _Memory(size)
+
+    def remembering(requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
+        return memory.answer(
+            [(request, first) for request in requests],
+            lambda new: more([request for request, _ in new], first=first),
+        )
+
+    return remembering
+
+
+def _remembering_branches(
+    branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]], size: int
+) -> Callable[[Sequence[BranchRequest]], list[list[Branch]]]:
+    memory: _Memory[BranchRequest, list[Branch]] = _Memory(size)
+    return lambda requests: memory.answer(requests, branch)
 
 
 class CachedEntailment:

@@ -65,4 +65,13 @@ def _generate_one(reader: Reader, request: GenerationRequest) -> list[Generation
     try:
         return reader.generate([request])[0]
     except ContextOverflow as error:
-        return Unmeasured(str(error))
+        return overflow(request, error)
+
+
+def overflow(request: GenerationRequest, error: ContextOverflow) -> Unmeasured:
+    """The reason why a context that does not fit has no number: it is not made to fit here, as
+    another context would be measured than was asked about."""
+    shown = request.prompt.shown
+    if not shown:
+        return Unmeasured(f"{error}; there was no passage to drop")
+    return Unmeasured(f"{error}; all of {', '.join(shown)} were shown, none was dropped")

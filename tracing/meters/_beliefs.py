@@ -36,9 +36,10 @@ class Belief(Record):
     """A reader's belief in the golds on one evidence set, with all it was computed from."""
 
     samples: tuple[Generation, ...]
-    """Replies in canonical order: by text, then log-probabilities."""
+    """Replies in canonical order: by text, then log-probabilities. Enumerated ones are distinct
+    and stand in the order they were found."""
     weights: tuple[float, ...]
-    """Of each sample."""
+    """Of each sample; of an enumerated reply its probability."""
     golds: tuple[str, ...]
     """Aliases that differ after normalisation, in canonical order."""
     reply_to_gold: tuple[tuple[Probabilities, ...], ...]
@@ -55,6 +56,12 @@ class Belief(Record):
     """Whether the cluster's first member says the same as the gold. (cluster, gold)"""
     hard: float | None = None
     """SePer-H; None where clusters were not asked for."""
+    uncovered: float | None = None
+    """Probability of the replies that an enumeration did not reach; None for samples."""
+    cut: str | None = None
+    """Key of the passage that lost the end of its text to `context_words`."""
+    dropped: tuple[str, ...] = ()
+    """Keys of the passages that were not shown because of `context_words`."""
 
 
 Judged = Callable[[str, str], Probabilities]
@@ -106,16 +113,15 @@ def _texts(samples: Sequence[Generation]) -> list[str]:
 
 def weigh(
     samples: tuple[Generation, ...],
-    logprobs: Sequence[Sequence[float]],
+    weights: belief.Floats,
     golds: tuple[str, ...],
     judged: Judged,
     rules: Rules,
     *,
     clustered: bool,
 ) -> Belief:
-    """The belief, from canonical samples and the answers to `statements`."""
+    """The belief, from samples in order, their weights and the answers to `statements`."""
     texts = [sample.text.strip() for sample in samples]
-    weights = belief.weights(logprobs, rules.weight)
     forward = [[_judge(judged, text, gold) for gold in golds] for text in texts]
     backward = [[_judge(judged, gold, text) for gold in golds] for text in texts]
     agreement = belief.agreement(_entailment(forward), _entailment(backward), rules.direction)

@@ -12,6 +12,14 @@ Caveat: with the default `weight=lennorm` the belief does not converge to the re
 probability of a right answer but to E[e^l·same]/E[e^l], with l the mean token log-probability
 of a reply; `weight=uniform` at temperature 1 converges to the probability.
 
+`method=enumerate` gives that limit without sampling: the replies are searched best-first with
+their exact probabilities, and the interval [value, value + what the search did not reach] is
+certain. It is deterministic and its n is the number of distinct replies found. For SePer-H the
+clusters are those of the replies in the order found, which replies found later cannot change.
+
+With `width`, samples are drawn until the interval is as narrow as asked for; `tracing.looks`
+says why that leaves the interval its level.
+
 Source: eq. 6-11 and Algorithm 1; prompt, stop strings, weights and directions from the code.
 """
 
@@ -23,21 +31,17 @@ from hopscope.runtime import answers
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing import intervals
+from hopscope.tracing import intervals, looks
 from hopscope.tracing.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.clustering import Clustering, Equivalence
-from hopscope.tracing.meters import _asking
+from hopscope.tracing.meters import _asking, _replies
 from hopscope.tracing.meters._asking import Content, Unmeasured
-from hopscope.tracing.meters._beliefs import (
-    Belief,
-    Rules,
-    canonical,
-    likelihoods,
-    statements,
-    weigh,
-)
+from hopscope.tracing.meters._beliefs import Belief, Rules
+from hopscope.tracing.meters._context import Shown, cut
+from hopscope.tracing.meters._judging import Judge
 
 Kind = Literal["soft", "hard"]
+Method = Literal["sample", "enumerate"]
 
 
 @dataclass(frozen=True)
@@ -50,17 +54,28 @@ class SePer:
     entailment: Entailment
     """Says which replies mean the same as a gold or as each other."""
     _: KW_ONLY
+    method: Method = "sample"
+    """How the reader's replies are come by; `enumerate` needs one that can branch."""
     samples: int = 10
-    """N; each is drawn from its own random stream."""
+    """N, or with `width` the most; each is drawn from its own random stream."""
+    width: float | None = None
+    """Of the 95 % interval at which to stop sampling; None draws all samples."""
     temperature: float = 1.0
     """Of sampling; the weights always come from the raw distribution."""
+    bound: float = 0.01
+    """Enumerate until no more than this probability is uncovered, or"""
+    budget: int = 1000
+    """until this many next-token distributions were read for one context."""
     max_tokens: int = 64
     """Of a reply, which also ends at a newline, "Question:" or "Context:"."""
+    context_words: int = 512
+    """The context ends after so many words, as in the paper's code; 0 shows all of it."""
     seed: int = 0
     """Of the sampling."""
     kind: Kind = "soft"
     """`soft` is SePer-S, meter name `seper`; `hard` is SePer-H, `seper_hard`."""
     weight: Weighting = "lennorm"
+    """Of samples; an enumerated reply weighs its probability."""
     direction: Direction = "max"
     """Of entailment between reply and gold; soft only."""
     golds: Aggregation | None = None
@@ -79,6 +94,18 @@ class SePer:
             raise UsageError("SePer needs at least one sample of at least one token")
         if self.temperature < 0 or not 0 <= self.threshold <= 1:
             raise UsageError("SePer needs a temperature of at least 0 and a threshold in [0, 1]")
+        if self.context_words < 0:
+            raise UsageError("SePer needs context_words of 0 or more; 0 shows the whole context")
+        if self.method == "enumerate":
+            if not 0 <= self.bound < 1 or self.budget < 1:
+                raise UsageError("SePer needs a bound in [0, 1) and a budget of at least 1 token")
+            if self.temperature != 1 or self.width is not None:
+                raise UsageError(
+                    "SePer with method=enumerate takes the reader's own distribution to a bound: "
+                    "leave temperature at 1 and give bound in the place of width"
+                )
+        if self.width is not None and (not 0 < self.width <= 1 or self.weight == "raw"):
+            raise UsageError("SePer needs a width in (0, 1], and raw weights have no interval")
 
     @property
     def name(self) -> str:
@@ -98,15 +125,23 @@ class SePer:
         )
 
     @property
+    def _sizes(self) -> tuple[int, ...]:
+        """At how many samples to look whether they are enough."""
+        several = self.width is not None and callable(getattr(self.reader, "more", None))
+        return looks.sizes(self.samples) if several else (self.samples,)
+
+    @property
     def estimator(self) -> str:
         """The formula and its options, enough to compute a value again."""
         rules = self._rules
-        options: dict[str, object] = {
-            "samples": self.samples,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "weight": rules.weight,
-        }
+        options: dict[str, object] = {"max_tokens": self.max_tokens}
+        if self.method == "enumerate":
+            options |= {"method": "enumerate", "bound": self.bound, "budget": self.budget}
+        else:
+            options |= {"samples": self.samples, "temperature": self.temperature}
+            options |= {"weight": rules.weight}
+        if self.width is not None:
+            options |= {"width": self.width, "looks": "-".join(map(str, self._sizes))}
         if self.kind == "soft":
             options |= {"direction": rules.direction, "golds": rules.golds_soft}
         else:
@@ -121,9 +156,12 @@ class SePer:
         options |= {
             "normaliser": "squad",
             "prompt": "short_answer",
+            "context_words": self.context_words,
             "entailment": self.entailment.name,
         }
-        if rules.weight != "raw":
+        if self.method == "enumerate":
+            options["interval"] = "certain"
+        elif rules.weight != "raw":
             options["interval"] = "clopper-pearson-kish"
         return f"seper-{self.kind}({', '.join(f'{k}={v}' for k, v in options.items())})"
 
@@ -141,7 +179,8 @@ class SePer:
     def beliefs(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Belief | Unmeasured]:
-        """The same with everything behind it: samples, weights, entailments, clusters, both kinds.
+        """The same with everything behind it: replies, weights, entailments, clusters, both kinds,
+        and which passages were not shown.
 
         Raises:
             ReaderError, EntailmentError: a model failed.
@@ -154,64 +193,74 @@ class SePer:
         golds = answers.distinct(question.answers)
         if not golds:
             return [Unmeasured("no gold answer to believe in") for _ in evidences]
+        contexts = [cut(evidence, self.context_words) for evidence in evidences]
         asked = _asking.requests(
             question.text,
-            evidences,
+            [context.passages for context in contexts],
             n=self.samples,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             seed=self.seed,
         )
-        replies = _asking.generate(self.reader, list(asked.values()))
-        sampled = {
-            key: reply if isinstance(reply, Unmeasured) else canonical(reply)
-            for key, reply in zip(asked, replies, strict=True)
-        }
-        pairs = dict.fromkeys(
-            pair
-            for samples in sampled.values()
-            if not isinstance(samples, Unmeasured)
-            for pair in statements(question.text, samples, golds, clustered=clustered)
-        )
-        relations = self.entailment.classify(list(pairs)) if pairs else []
-        judged = {
-            (pair.premise, pair.hypothesis): relation
-            for pair, relation in zip(pairs, relations, strict=True)
-        }
+        judge = Judge(self.entailment, question.text, golds, self._rules, clustered=clustered)
         found: dict[Content, Belief | Unmeasured] = {}
-        for key, samples in sampled.items():
-            if isinstance(samples, Unmeasured):
-                found[key] = samples
-                continue
-            logprobs = likelihoods(samples, self._rules.weight)
-            found[key] = (
-                logprobs
-                if isinstance(logprobs, Unmeasured)
-                else weigh(
-                    samples,
-                    logprobs,
-                    golds,
-                    lambda premise, hypothesis: judged[premise, hypothesis],
-                    self._rules,
-                    clustered=clustered,
-                )
+        if self.method == "enumerate":
+            found = judge.beliefs(
+                _replies.enumerated(self.reader, asked, bound=self.bound, budget=self.budget)
             )
-        return [found[_asking.content(evidence)] for evidence in evidences]
+        else:
+            drawn = _replies.Sampled(self.reader, asked)
+            open_contexts = list(asked)
+            for size in self._sizes:
+                replies = drawn.upto(size, open_contexts, self.weight)
+                found |= judge.beliefs(replies)
+                open_contexts = [key for key in replies if self._too_wide(found[key])]
+                if not open_contexts:
+                    break
+        return [
+            self._told(found[_asking.content(context.passages)], context) for context in contexts
+        ]
+
+    def _told(self, belief: Belief | Unmeasured, context: Shown) -> Belief | Unmeasured:
+        """With what `context_words` kept from the reader."""
+        if isinstance(belief, Belief):
+            return belief.model_copy(update={"cut": context.cut, "dropped": context.dropped})
+        if not context.dropped:
+            return belief
+        dropped = ", ".join(context.dropped)
+        return Unmeasured(f"{belief.reason}; context_words had dropped {dropped}")
+
+    def _too_wide(self, belief: Belief | Unmeasured) -> bool:
+        if self.width is None or isinstance(belief, Unmeasured):
+            return False
+        low, high = self._interval(belief)
+        return low is None or high is None or high - low > self.width
+
+    def _interval(self, belief: Belief) -> tuple[float | None, float | None]:
+        value = self._value(belief)
+        if belief.uncovered is not None:
+            return value, min(1.0, value + belief.uncovered)
+        if self.weight == "raw":
+            return None, None
+        level = looks.level_each(len(self._sizes))
+        return intervals.weighted_mean(value, belief.weights, level)
+
+    def _value(self, belief: Belief) -> float:
+        value = belief.soft if self.kind == "soft" or belief.hard is None else belief.hard
+        # A sum of weights that should be 1 may miss it.
+        return value if self.weight == "raw" and self.method == "sample" else round(value, 12)
 
     def _measurement(self, belief: Belief | Unmeasured) -> Measurement:
+        seed = self.seed if self.method == "sample" else None
         if isinstance(belief, Unmeasured):
             return Measurement(
-                value=None, reason=belief.reason, seed=self.seed, estimator=self.estimator
+                value=None, reason=belief.reason, seed=seed, estimator=self.estimator
             )
-        value = belief.soft if belief.hard is None else belief.hard
-        low = high = None
-        if self._rules.weight != "raw":
-            value = round(value, 12)  # a sum of weights that should be 1 may miss it
-            low, high = intervals.weighted_mean(value, belief.weights)
+        low, high = self._interval(belief)
         return Measurement(
-            value=value,
+            value=self._value(belief),
             n=len(belief.samples),
-            seed=self.seed,
+            seed=seed,
             estimator=self.estimator,
             low=low,
             high=high,

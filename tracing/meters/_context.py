@@ -1,0 +1,47 @@
+"""How much of the evidence a reader is shown: SePer cuts the context to a number of words."""
+
+import re
+from collections.abc import Sequence
+
+from hopscope.runtime.types import Passage, Record
+
+_WORD = re.compile(r"\S+")
+
+
+class Shown(Record):
+    """The evidence as the reader sees it, and what it does not see."""
+
+    passages: tuple[Passage, ...]
+    """In order; the last may be shorter than it was."""
+    cut: str | None = None
+    """Key of the passage that lost the end of its text."""
+    dropped: tuple[str, ...] = ()
+    """Keys of the passages that are not shown at all."""
+
+
+def cut(evidence: Sequence[Passage], words: int) -> Shown:
+    """The first `words` words of the evidence, titles counted; 0 is all of it.
+
+    A passage of whose text nothing would be left is dropped, and so are all after it.
+    """
+    left = words or sum(_words(passage) for passage in evidence)
+    shown: list[Passage] = []
+    for position, passage in enumerate(evidence):
+        if (needed := _words(passage)) > left:
+            ends = [found.end() for found in _WORD.finditer(passage.text)]
+            kept = left - len(_WORD.findall(passage.title))
+            rest = evidence[position + (kept > 0) :]
+            if kept > 0:
+                shown.append(passage.model_copy(update={"text": passage.text[: ends[kept - 1]]}))
+            return Shown(
+                passages=tuple(shown),
+                cut=passage.key if kept > 0 else None,
+                dropped=tuple(other.key for other in rest),
+            )
+        shown.append(passage)
+        left -= needed
+    return Shown(passages=tuple(shown))
+
+
+def _words(passage: Passage) -> int:
+    return len(_WORD.findall(f"{passage.title} {passage.text}"))

@@ -1,0 +1,104 @@
+"""What a reader replies to each context: samples, as many as are needed, or an enumeration."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.ports import BranchingReader, MoreSamples, Reader
+from hopscope.runtime.types import Generation, GenerationRequest
+from hopscope.tracing import belief
+from hopscope.tracing.belief import Floats, Weighting
+from hopscope.tracing.enumeration import enumerate_answers
+from hopscope.tracing.meters import _asking
+from hopscope.tracing.meters._asking import Content, Unmeasured
+from hopscope.tracing.meters._beliefs import canonical, likelihoods
+
+
+class Replies(NamedTuple):
+    """The replies to one context and what each weighs."""
+
+    samples: tuple[Generation, ...]
+    weights: Floats
+    """Of each sample; the probability of each enumerated reply, which sum to less than 1."""
+    uncovered: float | None = None
+    """Probability of the replies that an enumeration did not reach; None for samples."""
+
+
+class Sampled:
+    """Samples of several contexts, drawn in as many goes as asked for."""
+
+    def __init__(self, reader: Reader, asked: Mapping[Content, GenerationRequest]) -> None:
+        self._reader = reader
+        self._asked = asked
+        self._drawn: dict[Content, list[Generation]] = {key: [] for key in asked}
+        self._size = 0
+
+    def upto(
+        self, size: int, contexts: Sequence[Content], weight: Weighting
+    ) -> dict[Content, Replies | Unmeasured]:
+        """The first `size` samples of each context, in canonical order, with their weights.
+
+        Every context was in all earlier calls too; only what is missing is drawn.
+        """
+        requests = [
+            self._asked[key].model_copy(update={"n": size - self._size}) for key in contexts
+        ]
+        fresh: Sequence[list[Generation] | Unmeasured]
+        if self._size == 0:
+            fresh = _asking.generate(self._reader, requests)
+        else:
+            fresh = cast(MoreSamples, self._reader).more(requests, first=self._size)
+        self._size = size
+        return {
+            key: self._add(key, samples, weight)
+            for key, samples in zip(contexts, fresh, strict=True)
+        }
+
+    def _add(
+        self, key: Content, fresh: list[Generation] | Unmeasured, weight: Weighting
+    ) -> Replies | Unmeasured:
+        if isinstance(fresh, Unmeasured):
+            return fresh
+        drawn = self._drawn[key] = [*self._drawn[key], *fresh]
+        samples = canonical(drawn)
+        logprobs = likelihoods(samples, weight)
+        if isinstance(logprobs, Unmeasured):
+            return logprobs
+        return Replies(samples, belief.weights(logprobs, weight))
+
+
+def enumerated(
+    reader: Reader, asked: Mapping[Content, GenerationRequest], *, bound: float, budget: int
+) -> dict[Content, Replies | Unmeasured]:
+    """The likeliest replies to each context with their probabilities.
+
+    One context after the other, as the search comes back to the same prompt many times.
+    """
+    if not callable(getattr(reader, "branch", None)):
+        reason = f"{reader.name} gives no next-token probabilities to enumerate; use method=sample"
+        return dict.fromkeys(asked, Unmeasured(reason))
+    branching = cast(BranchingReader, reader)
+    return {
+        key: _enumerated(branching, request, bound=bound, budget=budget)
+        for key, request in asked.items()
+    }
+
+
+def _enumerated(
+    reader: BranchingReader, request: GenerationRequest, *, bound: float, budget: int
+) -> Replies | Unmeasured:
+    try:
+        found = enumerate_answers(reader, request, bound=bound, budget=budget)
+    except ContextOverflow as error:
+        return _asking.overflow(request, error)
+    if not found.answers:
+        return Unmeasured(
+            f"no reply ended within {found.tokens} tokens read; raise budget or lower max_tokens"
+        )
+    return Replies(
+        samples=tuple(Generation(text=answer.text) for answer in found.answers),
+        weights=np.array([answer.probability for answer in found.answers]),
+        uncovered=found.uncovered,
+    )
