@@ -11,12 +11,12 @@ from typing import TypedDict
 from langgraph.graph import StateGraph
 
 from hopscope.runtime import state as shared
+from hopscope.runtime.rerankers import _item_prompts as prompts
+from hopscope.runtime.rerankers._item_prompts import Form
+from hopscope.runtime.rerankers._selection import necessary_information
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows import _item_prompts as prompts
-from hopscope.workflows._item_prompts import Form
-from hopscope.workflows._selection import necessary_information
 
 INFORMATION_TOKENS = 256  # of an implicit answer
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from math import exp
 from typing import Literal
 
+from hopscope.runtime import fitting
 from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.prompts import chain_of_thought
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage
-from hopscope.workflows import _fitting
 from hopscope.workflows._text import sentence_end
 from hopscope.workflows._writing import FlareState, Limit
 
@@ -43,7 +43,7 @@ def write(state: FlareState, deps: Deps, limit: Limit, *, blind: bool = False) -
             seed=deps.seed,
         )
 
-    generation = _fitting.generate(deps, () if blind else state["evidence"], request)
+    generation = fitting.generate(deps, () if blind else state["evidence"], request)
     return first(generation, reader=deps.reader.name)
 
 

@@ -11,11 +11,11 @@ from langgraph.graph import StateGraph
 
 from hopscope.runtime import state as shared
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.rerankers._ranking import rank, windows
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage
 from hopscope.workflows import _eor_prompts
 from hopscope.workflows._grammar import Retriever, Unit, parse_pool
-from hopscope.workflows._ranking import rank, windows
 from hopscope.workflows._sources import Sources, configure, was_retrieved
 
 WINDOW, STRIDE = 20, 10  # RankGPT's

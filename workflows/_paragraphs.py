@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
+from hopscope.runtime.shortening import cut
 from hopscope.runtime.types import Hit, Passage
 
 DUPLICATE_RATIO = 90
@@ -30,11 +31,3 @@ def fresh(held: Iterable[Passage], hits: Iterable[Hit], *, longest: int, shown: 
             known.append(passage)
             taken.append(hit.model_copy(update={"passage": passage}))
     return taken
-
-
-def cut(passage: Passage, words: int) -> Passage:
-    """The passage with at most `words` words of text, under the same key."""
-    text = passage.text.split()
-    if len(text) <= words:
-        return passage
-    return passage.model_copy(update={"id": passage.key, "text": " ".join(text[:words])})

@@ -2,12 +2,12 @@
 
 from langgraph.graph import START
 
+from hopscope.runtime.rerankers._item_prompts import Form
+from hopscope.runtime.rerankers._utility import Judgment, judge
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose
-from hopscope.workflows._item_prompts import Form
-from hopscope.workflows._utility import Judgment, judge
 
 
 @step("judge")

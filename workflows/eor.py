@@ -16,12 +16,12 @@ from functools import partial
 
 from langgraph.graph import END, START
 
+from hopscope.runtime.fitting import generate as generation
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
 from hopscope.workflows import _eor_prompts, _similarities, _weights
 from hopscope.workflows._ballot import Voter
 from hopscope.workflows._ensemble import Graph, Plan, State, Update, make_plan
-from hopscope.workflows._fitting import generate as generation
 from hopscope.workflows._voting import Pooling, Rule
 
 NODES = ["retrieve", "rerank", "compress", "generate"]

@@ -18,11 +18,11 @@ from typing import Literal
 
 from langgraph.graph import START
 
+from hopscope.runtime import fitting
 from hopscope.runtime.prompts import REASON_TASK
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows import _fitting
 from hopscope.workflows._prompts import ask
 from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, append
 
@@ -60,7 +60,7 @@ def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: in
             seed=deps.seed,
         )
 
-    generation = _fitting.generate(deps, state.get("evidence", ()), request)
+    generation = fitting.generate(deps, state.get("evidence", ()), request)
     kept, query = asked(generation.text)
     searching = query is not None and not spent
     more = {"finish_reason": "length"} if searching else {}

@@ -15,11 +15,11 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopscope.runtime.fitting import generate
 from hopscope.runtime.prompts import chain_of_thought
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows._fitting import generate
 from hopscope.workflows._paragraphs import fresh
 from hopscope.workflows._text import extract_answer, first_sentence
 

@@ -19,14 +19,14 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.rerankers._item_prompts import Form
+from hopscope.runtime.rerankers._ranking import rank
+from hopscope.runtime.rerankers._utility import Judgment, judge
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose, record, stopped
-from hopscope.workflows._item_prompts import Form
 from hopscope.workflows._iterations import Start, Stop
-from hopscope.workflows._ranking import rank
-from hopscope.workflows._utility import Judgment, judge
 
 Variant = Literal["As", "ARs", "Ar", "ARr"]
 Rerank = Literal["previous", "candidates"]

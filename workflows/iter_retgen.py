@@ -13,12 +13,12 @@ from typing import Literal
 
 from langgraph.graph import START
 
+from hopscope.runtime import fitting
 from hopscope.runtime.answers import normalise
 from hopscope.runtime.prompts import chain_of_thought, short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows import _fitting
 from hopscope.workflows._text import extract_answer
 
 Output = Literal["answer", "reasoning"]
@@ -54,7 +54,7 @@ def generate(
             seed=deps.seed,
         )
 
-    generation = _fitting.generate(deps, state["evidence"], request)
+    generation = fitting.generate(deps, state["evidence"], request)
     text = generation.text.strip()
     written = (*state.get("thoughts", ()), text)
     update: Update = {"thoughts": written, "answer": text}

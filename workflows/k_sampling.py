@@ -14,12 +14,12 @@ from random import Random
 
 from langgraph.graph import START
 
+from hopscope.runtime.rerankers._utility import judge
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
 from hopscope.runtime.types import Passage, digest
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose, record
-from hopscope.workflows._utility import judge
 
 LOOP = ["judge_utility", "vote"]
 

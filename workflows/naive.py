@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from langgraph.graph import START
 
+from hopscope.runtime.fitting import generate
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows._fitting import generate
 
 
 @step("retrieve")

@@ -12,11 +12,11 @@ from typing import Literal
 
 from langgraph.graph import START
 
+from hopscope.runtime.rerankers._ranking import rank, windows
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose, record
-from hopscope.workflows._ranking import rank, windows
 
 
 @step("rank")

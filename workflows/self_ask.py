@@ -15,12 +15,12 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopscope.runtime import fitting
 from hopscope.runtime.errors import EntailmentError
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows import _fitting
 from hopscope.workflows import _self_ask as form
 from hopscope.workflows._prompts import ask as prompt
 from hopscope.workflows._self_ask import SelfAskGraph, SelfAskState, SelfAskUpdate
@@ -50,7 +50,7 @@ def ask(state: SelfAskState, deps: Deps, *, rounds: int, max_tokens: int) -> Sel
             seed=deps.seed,
         )
 
-    generation = _fitting.generate(deps, state["evidence"], request)
+    generation = fitting.generate(deps, state["evidence"], request)
     turn = form.read(generation.text)
     update: SelfAskUpdate = {"thoughts": (*turns, turn.text), "output": turn.text}
     update["parse_ok"] = turn.follow_up is not None or turn.answer is not None

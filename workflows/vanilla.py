@@ -6,9 +6,9 @@ SIGIR 2024 (arXiv 2403.19216); in the prompts of ITEM (arXiv 2406.11290), whose 
     START ── retrieve ── judge_utility ── answer ── END
 """
 
+from hopscope.runtime.rerankers._utility import Judgment
 from hopscope.workflows._candidates import Graph
 from hopscope.workflows._single_shot import single_shot
-from hopscope.workflows._utility import Judgment
 
 
 def build(*, judgment: Judgment = "listwise", candidates: int = 10, max_tokens: int = 32) -> Graph:

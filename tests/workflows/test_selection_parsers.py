@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.workflows._permutation import permutation
-from hopscope.workflows._selection import necessary_information, selection, verdict
+from hopscope.runtime.rerankers._permutation import permutation
+from hopscope.runtime.rerankers._selection import necessary_information, selection, verdict
 
 MARKERS = ["My selection", "selection", ":", "My judgment: ", "Necessary information: "]
 SIGNS = ["[[", "]]", "[", "]", ",", " > ", "\n", "Yes", "no"]

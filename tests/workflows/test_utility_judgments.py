@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.rerankers._ranking import windows
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.workflows import k_sampling, rankgpt, uj_expa, uj_impa, vanilla
-from hopscope.workflows._ranking import windows
 from tests.talk import Reply, ScriptedRetriever, Talker
 
 QUESTION = Question(text="Who directed Moon Harbor?", answers=("Velora Tarn",))

@@ -6,11 +6,11 @@ Listwise shows it all passages at once and reads a list; pointwise asks about ea
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from hopscope.runtime.state import Deps
+from hopscope.runtime.rerankers import _item_prompts as prompts
+from hopscope.runtime.rerankers._item_prompts import Form
+from hopscope.runtime.rerankers._selection import selection, verdict
+from hopscope.runtime.stages import Asker
 from hopscope.runtime.types import GenerationRequest, Passage, Prompt
-from hopscope.workflows import _item_prompts as prompts
-from hopscope.workflows._item_prompts import Form
-from hopscope.workflows._selection import selection, verdict
 
 Judgment = Literal["listwise", "pointwise"]
 
@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
 
 def judge(
-    deps: Deps,
+    asker: Asker,
     question: str,
     passages: Sequence[Passage],
     judgment: Judgment,
@@ -48,9 +48,9 @@ def judge(
     def ask(asked: Sequence[Prompt], tokens: int) -> list[str]:
         limit = tokens + ANSWER_TOKENS[first]
         requests = [
-            GenerationRequest(prompt=prompt, max_tokens=limit, seed=deps.seed) for prompt in asked
+            GenerationRequest(prompt=prompt, max_tokens=limit, seed=asker.seed) for prompt in asked
         ]
-        return [generations[0].text for generations in deps.reader.generate(requests)]
+        return [generations[0].text for generations in asker.reader.generate(requests)]
 
     if judgment == "listwise":
         prompt = prompts.listwise(question, passages, reference, form, first)

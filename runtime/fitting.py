@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from hopscope.runtime.errors import ContextOverflow
-from hopscope.runtime.state import Deps
+from hopscope.runtime.stages import Asker
 from hopscope.runtime.types import Generation, GenerationRequest, Passage
 
 
 def generate(
-    deps: Deps,
+    asker: Asker,
     evidence: Sequence[Passage],
     request: Callable[[Sequence[Passage]], GenerationRequest],
 ) -> Generation:
@@ -22,9 +22,9 @@ def generate(
     """
     for kept in range(len(evidence), 0, -1):
         try:
-            [[generation]] = deps.reader.generate([request(evidence[:kept])])
+            [[generation]] = asker.reader.generate([request(evidence[:kept])])
             return generation
         except ContextOverflow:
             continue
-    [[generation]] = deps.reader.generate([request(())])
+    [[generation]] = asker.reader.generate([request(())])
     return generation

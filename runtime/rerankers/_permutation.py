@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from hopscope.workflows._selection import numbers
+from hopscope.runtime.rerankers._selection import numbers
 
 
 class Permutation(NamedTuple):

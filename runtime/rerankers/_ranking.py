@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.state import Deps
+from hopscope.runtime.rerankers import _item_prompts as prompts
+from hopscope.runtime.rerankers._item_prompts import Criterion, Form
+from hopscope.runtime.rerankers._permutation import permutation
+from hopscope.runtime.stages import Asker
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows import _item_prompts as prompts
-from hopscope.workflows._item_prompts import Criterion, Form
-from hopscope.workflows._permutation import permutation
 
 RANKING_TOKENS = 16
 RANK_TOKENS = 8  # for each passage
@@ -24,7 +24,7 @@ class Ranked(NamedTuple):
 
 
 def rank(
-    deps: Deps,
+    asker: Asker,
     question: str,
     passages: Sequence[Passage],
     criterion: Criterion,
@@ -37,9 +37,9 @@ def rank(
     request = GenerationRequest(
         prompt=prompts.ranking(question, passages, reference, form, criterion),
         max_tokens=RANKING_TOKENS + RANK_TOKENS * len(passages),
-        seed=deps.seed,
+        seed=asker.seed,
     )
-    [[generation]] = deps.reader.generate([request])
+    [[generation]] = asker.reader.generate([request])
     order, ok = permutation(generation.text, len(passages))
     return Ranked(tuple(passages[position - 1] for position in order), ok)
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hopscope.runtime.prompts import short_answer, system
+from hopscope.runtime.shortening import cut
 from hopscope.runtime.types import Message, Passage, Prompt, Role
-from hopscope.workflows._paragraphs import cut
 
 SHOWN_WORDS = 300  # of each passage
 
