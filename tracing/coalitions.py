@@ -1,93 +1,141 @@
-"""What sets of steps are worth: the game whose shares the credit rules hand out.
+"""What coalitions are worth: the values whose shares the credit rules hand out.
 
-Players are the steps that brought at least one passage into the evidence that a model was shown,
-in that step or later; every other step earns exactly 0. A coalition S of players is worth what
-the meter says of its passages: the deduplicated union of what its steps brought, in the order of
-the trajectory, whichever steps are left out. The queries of later steps stay as they were.
+A game (see `games`) says who plays, steps of a run or passages of a step, and which evidence there
+is when only some take part. A coalition is worth what the meter says of that evidence.
 
-A workflow that drops or replaces evidence is measured by the same rule: a dropped passage still
-counts as brought by its step, so the last coalition may hold more than the run's last evidence.
+Invariants: equal evidence is measured once and has one value, in all games over one `Values`, and
+sums of values are made without rounding. So identities hold exactly: trajectory credits sum to the
+total, Shapley shares too, a player that changes nothing gets 0.
 
-Invariants: equal evidence is measured once and has one value, so that identities hold exactly:
-trajectory credits sum to the total, Shapley shares too. Coefficients are fractions, so that terms
-that cancel do so without a remainder.
-
-Source: Shapley (1953); the game is ours.
+Source: Shapley (1953).
 """
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import NamedTuple, Protocol
 
 from hopscope.runtime.ports import UtilityMeter
-from hopscope.runtime.types import Measurement, Passage, Run
+from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.intervals import Estimate, combination
 
 Coalition = frozenset[int]
-"""Indices of steps."""
+"""Numbers of players."""
 Terms = Mapping[Coalition, Fraction]
 """A linear combination of coalition values."""
 Content = tuple[str, ...]
 
 EMPTY: Coalition = frozenset()
 
-
-def contributions(run: Run) -> dict[int, tuple[Passage, ...]]:
-    """What each player brought, by step index: passages new in the step and shown then or later."""
-    brought: dict[int, tuple[Passage, ...]] = {}
-    taken: set[str] = set()
-    for position, step in enumerate(run.steps):
-        shown = {key for later in run.steps[position:] for key in later.shown}
-        by_key = {passage.key: passage for passage in step.evidence}
-        fresh = [key for key in step.new if key in shown and key in by_key and key not in taken]
-        taken.update(fresh)
-        if fresh:
-            brought[step.index] = tuple(by_key[key] for key in fresh)
-    return brought
+MIXED = " (mixes the key rules with and without documents)"
+"""GroGU's confidence without documents follows another rule, appendix C.1: flagged where the
+difference to it does not cancel."""
 
 
-class Coalitions:
-    """The values of a run's coalitions by one meter, measured when first needed."""
+class Unplayed(NamedTuple):
+    """Why a coalition has no evidence."""
 
-    def __init__(self, run: Run, meter: UtilityMeter) -> None:
-        self.run = run
-        self.meter = meter
-        self._brought = contributions(run)
-        self._values: dict[Content, Measurement] = {}
+    reason: str
+
+
+class Whom(NamedTuple):
+    """Who a member of a game is."""
+
+    step: int
+    passage: str | None
+    """Its key; None when the member is the step."""
+
+
+class Game(Protocol):
+    """Who can earn something, and what the reader gets to see when only some take part."""
+
+    @property
+    def step(self) -> int | None:
+        """The step whose passages play; None when steps do."""
+        ...
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """All who are told what they earned, in the order of the trajectory."""
+        ...
 
     @property
     def players(self) -> tuple[int, ...]:
-        """Indices of the steps that can earn something, in order."""
-        return tuple(self._brought)
+        """The members that can change the evidence; the others earn exactly 0."""
+        ...
+
+    @property
+    def remark(self) -> str:
+        """What stands in for those who are absent, for the estimator; empty where nothing does."""
+        ...
+
+    def whom(self, member: int) -> Whom: ...
+
+    def evidence(self, coalition: Coalition) -> tuple[Passage, ...] | Unplayed:
+        """What is there when these players take part and the others do not."""
+        ...
+
+
+class Values:
+    """What one meter says of evidence, asked once about each."""
+
+    def __init__(self, question: Question, meter: UtilityMeter) -> None:
+        self.meter = meter
+        self._question = question
+        self._known: dict[Content, Measurement] = {}
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the value without evidence follows the same rule as with it."""
+        return bool(getattr(self.meter, "comparable_baseline", True))
+
+    def measure(self, evidences: Iterable[tuple[Passage, ...] | Unplayed]) -> None:
+        """Measure what is not known yet, all in one call to the meter."""
+        wanted = {content(e): e for e in evidences if not isinstance(e, Unplayed)}
+        unknown = {key: e for key, e in wanted.items() if key not in self._known}
+        if unknown:
+            found = self.meter.measure(self._question, list(unknown.values()))
+            self._known.update(zip(unknown, found, strict=True))
+
+    def of(self, key: Content | Unplayed) -> Measurement:
+        """The value of evidence that was measured."""
+        if isinstance(key, Unplayed):
+            return Measurement(value=None, reason=key.reason)
+        return self._known[key]
+
+
+def content(evidence: tuple[Passage, ...]) -> Content:
+    """What the reader is shown: sets of evidence with equal content are one and the same."""
+    return tuple(passage.content_hash for passage in evidence)
+
+
+class Coalitions:
+    """The values of a game's coalitions by one meter, measured when first needed."""
+
+    def __init__(self, game: Game, values: Values) -> None:
+        self.game = game
+        self.values = values
+        self._keys: dict[Coalition, Content | Unplayed] = {}
+
+    @property
+    def players(self) -> tuple[int, ...]:
+        return self.game.players
 
     @property
     def full(self) -> Coalition:
-        return frozenset(self._brought)
+        return frozenset(self.game.players)
 
-    def upto(self, step: int) -> Coalition:
-        """The players among the steps 0 to `step`."""
-        return frozenset(player for player in self._brought if player <= step)
-
-    def evidence(self, coalition: Coalition) -> tuple[Passage, ...]:
-        """The passages its steps brought, in the order of the trajectory."""
-        return tuple(
-            passage
-            for player, passages in self._brought.items()
-            if player in coalition
-            for passage in passages
-        )
+    def upto(self, member: int) -> Coalition:
+        """The players up to this member."""
+        return frozenset(player for player in self.game.players if player <= member)
 
     def measure(self, coalitions: Iterable[Coalition]) -> None:
         """Measure what is not known yet, all in one call to the meter."""
-        wanted = {self._content(c): self.evidence(c) for c in coalitions}
-        unknown = {key: e for key, e in wanted.items() if key not in self._values}
-        if unknown:
-            found = self.meter.measure(self.run.question, list(unknown.values()))
-            self._values.update(zip(unknown, found, strict=True))
+        self.values.measure([self.game.evidence(coalition) for coalition in coalitions])
 
     def value(self, coalition: Coalition) -> Measurement:
-        """v(S). Of the empty coalition: the closed-book value."""
+        """v(S)."""
         self.measure([coalition])
-        return self._values[self._content(coalition)]
+        return self.values.of(self._key(coalition))
 
     def combine(self, terms: Terms, rule: str) -> Measurement:
         """Σ c·v(S) with an interval by MOVER, where the values have one.
@@ -96,37 +144,47 @@ class Coalitions:
         value is, for the same reason; and always when the empty coalition's is.
         """
         self.measure([EMPTY, *terms])
-        merged: dict[Content, Fraction] = {}
+        merged: dict[Content | Unplayed, Fraction] = {}
         for coalition, coefficient in terms.items():
-            key = self._content(coalition)
+            key = self._key(coalition)
             merged[key] = merged.get(key, Fraction(0)) + coefficient
         used = {key: c for key, c in merged.items() if c}
-        baseline = self._values[()]
-        values = [self._values[key] for key in used]
-        estimator = f"{rule} of {(values[0] if values else baseline).estimator}"
+        baseline = self.value(EMPTY)
+        values = [self.values.of(key) for key in used]
+        named = next((v.estimator for v in (*values, baseline) if v.estimator), "nothing")
+        estimator = f"{rule} of {named}{self.game.remark}"
+        if () in used and not self.values.comparable:
+            estimator += MIXED
         reason = next((v.reason for v in (baseline, *values) if v.value is None), None)
         if reason is None and len({v.estimator for v in values}) > 1:
             reason = "the values to compare come from different estimators"
         if reason is not None:
             return Measurement(value=None, reason=reason, seed=baseline.seed, estimator=estimator)
+        shares = [c * Fraction(v.value or 0) for c, v in zip(used.values(), values, strict=True)]
+        total = float(sum(shares))
         estimates = [(float(c), _estimate(v)) for c, v in zip(used.values(), values, strict=True)]
-        total = combination(estimates)
+        around = combination(estimates)
         bounded = all(v.low is not None and v.high is not None for v in (baseline, *values))
         return Measurement(
-            value=total.value,
+            value=total,
             n=min((v.n for v in values), default=0),
             seed=baseline.seed,
             estimator=estimator,
-            low=total.low if bounded else None,
-            high=total.high if bounded else None,
+            low=total - (around.value - around.low) if bounded else None,
+            high=total + (around.high - around.value) if bounded else None,
         )
 
-    def _content(self, coalition: Coalition) -> Content:
-        return tuple(passage.content_hash for passage in self.evidence(coalition))
+    def _key(self, coalition: Coalition) -> Content | Unplayed:
+        if coalition not in self._keys:
+            evidence = self.game.evidence(coalition)
+            self._keys[coalition] = (
+                evidence if isinstance(evidence, Unplayed) else content(evidence)
+            )
+        return self._keys[coalition]
 
 
-def _estimate(v: Measurement) -> Estimate:
-    """A measured value; without an interval it stands for itself."""
-    assert v.value is not None
-    low, high = (v.value if end is None else end for end in (v.low, v.high))
-    return Estimate(v.value, low, high)
+def _estimate(measurement: Measurement) -> Estimate:
+    value = measurement.value or 0.0
+    low = value if measurement.low is None else measurement.low
+    high = value if measurement.high is None else measurement.high
+    return Estimate(value, low, high)

@@ -14,7 +14,8 @@ from fakes import (
 )
 
 from hopscope.runtime.types import Measurement, Provenance
-from hopscope.tracing.appraisal import MIXED, appraise
+from hopscope.tracing.appraisal import appraise
+from hopscope.tracing.coalitions import MIXED
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.meters import grogu, seper
 from hopscope.tracing.report import report

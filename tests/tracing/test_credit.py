@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hopscope.runtime import components
 from hopscope.runtime.types import Run
 from hopscope.tracing import credit
-from hopscope.tracing.coalitions import EMPTY, Coalitions, contributions
+from hopscope.tracing.coalitions import EMPTY, Coalitions, Values
 from hopscope.tracing.credit import leave_one_out, shapley, solo, trajectory
+from hopscope.tracing.games import contributions, over_steps
 
 VECTOR_25 = {"": 0.2, "1": 0.3, "2": 0.25, "3": 0.2, "12": 0.6, "13": 0.35, "23": 0.5, "123": 0.9}
 NOTEBOOK = {"": 0.5311137, "1": 0.6686031, "2": 0.8733926, "12": 0.9920211}
@@ -21,10 +22,14 @@ AND = {"": 0, "1": 0, "2": 0, "12": 1}
 OR = {"": 0, "1": 1, "2": 1, "12": 1}
 
 
+def play(run: Run, meter: FunctionMeter) -> Coalitions:
+    return Coalitions(over_steps(run), Values(run.question, meter))
+
+
 def game(values: dict[str, float], steps: int) -> Coalitions:
     """Step t, from 1, brings the one passage named after it."""
     run = run_of(*(str(t) for t in range(1, steps + 1)))
-    return Coalitions(run, FunctionMeter(lambda keys: values["".join(keys)]))
+    return play(run, FunctionMeter(lambda keys: values["".join(keys)]))
 
 
 def credits(rule: credit._rule.CreditRule, coalitions: Coalitions) -> list[float | None]:
@@ -82,9 +87,9 @@ def test_players_are_the_steps_whose_passages_a_model_was_shown() -> None:
         }
     )
     assert contributions(run) == {0: (a,), 3: (c,)}
-    coalitions = Coalitions(run, FunctionMeter(lambda keys: len(keys) / 4))
+    coalitions = play(run, FunctionMeter(lambda keys: len(keys) / 4))
     assert coalitions.players == (0, 3)
-    assert coalitions.evidence(coalitions.full) == (a, c)
+    assert coalitions.game.evidence(coalitions.full) == (a, c)
     for name in components.names(credit):
         rule = components.load(credit, name).build()
         assert credits(rule, coalitions) == [0.25, 0, 0, 0.25]
@@ -92,7 +97,7 @@ def test_players_are_the_steps_whose_passages_a_model_was_shown() -> None:
 
 def test_all_values_come_from_one_call_and_equal_evidence_is_measured_once() -> None:
     meter = FunctionMeter(lambda keys: 0.1 * len(keys))
-    coalitions = Coalitions(run_of("1", "2", "3"), meter)
+    coalitions = play(run_of("1", "2", "3"), meter)
     shapley.build().share(coalitions)
     trajectory.build().share(coalitions)
     assert [len(call) for call in meter.calls] == [8]
@@ -100,14 +105,14 @@ def test_all_values_come_from_one_call_and_equal_evidence_is_measured_once() -> 
 
 def test_evidence_stands_in_the_order_of_the_trajectory_in_every_coalition() -> None:
     meter = FunctionMeter(lambda keys: 0.0)
-    shapley.build().share(Coalitions(run_of("3", "1", "2"), meter))
+    shapley.build().share(play(run_of("3", "1", "2"), meter))
     order = ["3", "1", "2"]
     assert all(sorted(keys, key=order.index) == list(keys) for call in meter.calls for keys in call)
 
 
 def test_one_unmeasured_value_leaves_its_credits_unmeasured() -> None:
     meter = FunctionMeter(lambda keys: None if keys == ("1", "2") else 0.5)
-    coalitions = Coalitions(run_of("1", "2", "3"), meter)
+    coalitions = play(run_of("1", "2", "3"), meter)
     found = trajectory.build().share(coalitions)
     assert [m.value for m in found] == [0, None, None]
     assert found[1].reason == "no value"
@@ -116,7 +121,7 @@ def test_one_unmeasured_value_leaves_its_credits_unmeasured() -> None:
 
 def test_without_a_baseline_nothing_is_measured_not_even_zero() -> None:
     meter = FunctionMeter(lambda keys: 0.5 if keys else None)
-    assert credits(trajectory.build(), Coalitions(run_of("1", ""), meter)) == [None, None]
+    assert credits(trajectory.build(), play(run_of("1", ""), meter)) == [None, None]
 
 
 class Estimators(FunctionMeter):
@@ -131,7 +136,7 @@ class Estimators(FunctionMeter):
 
 
 def test_values_of_different_estimators_are_not_subtracted() -> None:
-    found = trajectory.build().share(Coalitions(run_of("1", "2", "3"), Estimators(lambda k: 0.5)))
+    found = trajectory.build().share(play(run_of("1", "2", "3"), Estimators(lambda k: 0.5)))
     assert [m.value for m in found] == [0, None, 0]
     assert "estimators" in str(found[1].reason)
 
@@ -147,7 +152,7 @@ class Bounded(FunctionMeter):
 
 
 def test_credits_carry_intervals_and_zeros_are_exact() -> None:
-    coalitions = Coalitions(run_of("1", "", "2"), Bounded(lambda keys: 0.2 * len(keys)))
+    coalitions = play(run_of("1", "", "2"), Bounded(lambda keys: 0.2 * len(keys)))
     first, none, second = trajectory.build().share(coalitions)
     assert (first.value, first.n, first.seed) == (pytest.approx(0.2), 10, 3)
     assert (first.low, first.high) == pytest.approx((0.2 - 0.02**0.5, 0.2 + 0.02**0.5))
@@ -162,7 +167,7 @@ def random_game(draw: Callable[..., float], steps: int) -> Coalitions:
     names = [str(t) for t in range(1, steps + 1)]
     sets = [c for size in range(steps + 1) for c in combinations(names, size)]
     values = {c: draw(VALUES) for c in sets}
-    return Coalitions(run_of(*names), FunctionMeter(values.__getitem__))
+    return play(run_of(*names), FunctionMeter(values.__getitem__))
 
 
 @given(st.data(), st.integers(1, 5))
@@ -182,7 +187,7 @@ def test_shapley_is_symmetric_and_gives_nothing_to_a_null_player(
     """The value depends on how many of the three others are there."""
     names = ["1", "2", "3", "4"]
     meter = FunctionMeter(lambda keys: values[len(set(keys) - {names[null]})])
-    shared = credits(shapley.build(), Coalitions(run_of(*names), meter))
+    shared = credits(shapley.build(), play(run_of(*names), meter))
     assert shared.pop(null) == pytest.approx(0, abs=1e-15)
     assert shared == pytest.approx([(values[3] - values[0]) / 3] * 3, abs=1e-12)
 
@@ -195,7 +200,7 @@ def big_game() -> tuple[Coalitions, list[float]]:
         return sum(worth[int(k)] for k in keys) + 0.2 * ({"0", "1"} <= set(keys))
 
     expected = [w + (0.1 if t < 2 else 0) for t, w in enumerate(worth)]
-    return Coalitions(run_of(*(str(t) for t in range(10))), Bounded(value)), expected
+    return play(run_of(*(str(t) for t in range(10))), Bounded(value)), expected
 
 
 def test_above_eight_steps_antithetic_permutations_come_close_and_still_sum_exactly() -> None:
@@ -213,10 +218,13 @@ def test_the_error_of_sampling_orders_widens_the_interval() -> None:
         return float({"0", "1", "2"} <= set(keys))
 
     run = run_of(*(str(t) for t in range(9)))
-    few = shapley.build(permutations=8).share(Coalitions(run, Bounded(value)))
-    sure = shapley.build(permutations=8).share(Coalitions(run, FunctionMeter(value)))
+    few = shapley.build(permutations=8).share(play(run, Bounded(value)))
+    sure = shapley.build(permutations=8).share(play(run, FunctionMeter(value)))
     assert "+- 0." in few[0].estimator
-    assert sure[0].low is None
+    spread = [m.high - m.low for m in sure if m.high is not None and m.low is not None]
+    assert len(spread) == 9
+    assert spread[0] > 0
+    assert few[0].high - few[0].low > spread[0]
     assert few[0].value is not None
     assert few[0].low is not None
     assert few[0].low < few[0].value
@@ -230,4 +238,4 @@ def test_every_rule_is_listed_and_documented() -> None:
 
 def test_a_run_without_steps_shares_nothing() -> None:
     empty: Run = run_of()
-    assert shapley.build().share(Coalitions(empty, FunctionMeter(lambda keys: 0.5))) == []
+    assert shapley.build().share(play(empty, FunctionMeter(lambda keys: 0.5))) == []

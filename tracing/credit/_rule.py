@@ -12,7 +12,8 @@ Share = dict[int, Terms]
 
 
 class CreditRule(Protocol):
-    """Shares the utility of a run among its steps."""
+    """Shares the utility of a game among its players: a run's among its steps, or a step's among
+    its passages."""
 
     @property
     def name(self) -> str: ...
@@ -23,7 +24,8 @@ class CreditRule(Protocol):
         ...
 
     def share(self, coalitions: Coalitions) -> list[Measurement]:
-        """The credit of each step of the run, in order; exactly 0 for steps that are no players."""
+        """The credit of each member of the game, in order; exactly 0 for those that are no
+        players."""
         ...
 
 
@@ -42,8 +44,8 @@ class Linear(NamedTuple):
         shares = self.terms(coalitions.players)
         coalitions.measure(self.needs(coalitions.players))
         return [
-            coalitions.combine(shares.get(step.index, {}), self.name)
-            for step in coalitions.run.steps
+            coalitions.combine(shares.get(member, {}), self.name)
+            for member in coalitions.game.members
         ]
 
 

@@ -1,18 +1,20 @@
-"""Leave-one-out credit: what the run would lose without the step.
+"""Leave-one-out credit: what would be lost without the step, or without the passage.
 
     l_t = v(all) - v(all but t)
 
 Two steps that bring the same information both get 0, two that need each other both get all: the
-credits do not sum to the total. Later queries are kept as they were.
+credits do not sum to the total.
 """
 
 from collections.abc import Sequence
 
 from hopscope.tracing.credit._rule import CreditRule, Linear, Share, gain
 
+NAME = "leave_one_out"
+
 
 def build() -> CreditRule:
-    return Linear("leave_one_out", _terms)
+    return Linear(NAME, _terms)
 
 
 def _terms(players: Sequence[int]) -> Share:

@@ -1,13 +1,16 @@
-"""Shapley credit: a step's gain, averaged over all orders in which the steps could join.
+"""Shapley credit: a player's gain, averaged over all orders in which the players could join.
+
+Players are steps, or passages of a step.
 
 The only sharing that is efficient (sums to the total), symmetric, linear and gives nothing to a
-step that changes nothing (Shapley 1953). Steps that need each other share alike, which is why
+player that changes nothing (Shapley 1953). Steps that need each other share alike, which is why
 the first hop of a chain earns something.
 
 Up to eight players exactly, from the values of all their coalitions. Above, the mean over 64
 random orders, each followed by its reverse (antithetic pairs, Mitchell et al. 2022); every order
 telescopes, so the credits still sum to the total exactly. The standard error over the pairs is
-in the estimator's name and widens the interval. Evidence is always shown in the order of the
+in the estimator's name and, times Student's quantile, widens the meter's interval, or is the
+interval where the meter has none. Evidence is always shown in the order of the
 trajectory, whatever order the players join in.
 """
 
@@ -19,24 +22,34 @@ from math import factorial, hypot, sqrt
 from statistics import stdev
 from typing import NamedTuple
 
+from scipy.stats import t
+
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.coalitions import Coalition, Coalitions, Terms
 from hopscope.tracing.credit._rule import CreditRule, Linear, Share, add, gain
 
 EXACT_PLAYERS = 8
-Z = 1.959963984540054
-"""95 % of a normal distribution lies within ±Z standard deviations."""
+FEWEST_ORDERS = 4
+"""Two pairs: with fewer there is no standard error."""
 
 
 def build(*, permutations: int = 64, seed: int = 0) -> CreditRule:
     """The rule.
 
     Args:
-        permutations: orders sampled above eight players, rounded up to an even number, at least
-            four.
+        permutations: orders sampled above eight players, rounded up to an even number.
         seed: of that sampling.
+
+    Raises:
+        UsageError: too few orders to tell their error.
     """
-    return Shapley(max(4, permutations + permutations % 2), seed)
+    if permutations < FEWEST_ORDERS:
+        raise UsageError(
+            f"shapley.permutations={permutations}: give {FEWEST_ORDERS} or more, or their error "
+            "is unknown"
+        )
+    return Shapley(permutations + permutations % 2, seed)
 
 
 class Shapley(NamedTuple):
@@ -60,10 +73,10 @@ class Shapley(NamedTuple):
         orders = self._orders(players)
         pairs = [of_orders(pair) for pair in zip(orders[::2], orders[1::2], strict=True)]
         return [
-            _widened(measurement, [pair[step.index] for pair in pairs], coalitions)
-            if step.index in coalitions.full
+            _widened(measurement, [pair[member] for pair in pairs], coalitions)
+            if member in coalitions.full
             else measurement
-            for step, measurement in zip(coalitions.run.steps, shares, strict=True)
+            for member, measurement in zip(coalitions.game.members, shares, strict=True)
         ]
 
     def _linear(self, players: Sequence[int]) -> Linear:
@@ -110,16 +123,19 @@ def of_orders(orders: Sequence[Sequence[int]]) -> Share:
 def _widened(
     measurement: Measurement, pairs: Sequence[Terms], coalitions: Coalitions
 ) -> Measurement:
-    """The measurement with the error of sampling orders added to its interval."""
+    """The measurement with the error of sampling orders in its interval."""
     if measurement.value is None:
         return measurement
     gains = [coalitions.combine(terms, "pair").value or 0.0 for terms in pairs]
     error = stdev(gains) / sqrt(len(gains))
-    value, low, high = measurement.value, measurement.low, measurement.high
+    reach = float(t.ppf(0.975, len(gains) - 1)) * error
+    value = measurement.value
+    low = value if measurement.low is None else measurement.low
+    high = value if measurement.high is None else measurement.high
     return measurement.model_copy(
         update={
             "estimator": f"{measurement.estimator} +- {error:.6f}",
-            "low": None if low is None else value - hypot(value - low, Z * error),
-            "high": None if high is None else value + hypot(high - value, Z * error),
+            "low": value - hypot(value - low, reach),
+            "high": value + hypot(high - value, reach),
         }
     )
