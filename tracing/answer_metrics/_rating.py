@@ -1,0 +1,71 @@
+"""Asking a reader for a rating from 1 to 10, and reading it out of the reply.
+
+Invariant: what is no rating is unmeasured, never the lowest. Ratings become values in [0, 1] by
+(rating - 1) / 9. Documents stand first in the prompt, as in all of ours.
+"""
+
+import re
+from collections.abc import Sequence
+
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.prompts import system
+from hopscope.runtime.types import GenerationRequest, Message, Passage, Prompt
+from hopscope.tracing.meters._asking import Unmeasured, generate
+
+LOWEST, HIGHEST = 1, 10
+MAX_TOKENS = 16
+SHOWN = 40
+"""Characters of a reply that a reason quotes."""
+
+CONTRIBUTION = (
+    "How much do the documents contribute to this answer? Judge how well they support it. Reply "
+    "with one whole number only, from 1 (they contribute nothing) to 10 (they settle it)."
+)
+CORRECTNESS_WITH = (
+    "Going by the question and the documents, how correct is this answer? Reply with one whole "
+    "number only, from 1 (entirely wrong) to 10 (entirely right)."
+)
+CORRECTNESS_WITHOUT = (
+    "Going by the question and what you know, how correct is this answer? Reply with one whole "
+    "number only, from 1 (entirely wrong) to 10 (entirely right)."
+)
+
+_SCALE = re.compile(r"\s*(?:/|out of)\s*10\b")
+_NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w,-]|\.\d)")
+
+
+def prompt(question: str, evidence: Sequence[Passage], answer: str, task: str) -> Prompt:
+    user = f"Question: {question}\nProposed answer: {answer}\n{task}"
+    return Prompt(
+        messages=(system(evidence), Message(role="user", content=user)),
+        shown=tuple(passage.key for passage in evidence),
+    )
+
+
+def rating(reply: str) -> int | None:
+    """The one whole number from 1 to 10 that stands in the reply; "8/10" is 8."""
+    numbers = {int(found) for found in _NUMBER.findall(_SCALE.sub("", reply)[:1000])}
+    return numbers.pop() if len(numbers) == 1 and LOWEST <= min(numbers) <= HIGHEST else None
+
+
+def rate(reader: Reader, prompts: Sequence[Prompt], *, seed: int) -> dict[Prompt, float | str]:
+    """For each prompt a value in [0, 1] or the reason why there is none; one call to the reader.
+
+    Raises:
+        ReaderError: the reader failed.
+    """
+    asked = list(dict.fromkeys(prompts))
+    requests = [GenerationRequest(prompt=p, max_tokens=MAX_TOKENS, seed=seed) for p in asked]
+    replies = generate(reader, requests) if requests else []
+    return {p: _value(reply) for p, reply in zip(asked, replies, strict=True)}
+
+
+def _value(reply: object) -> float | str:
+    if isinstance(reply, Unmeasured):
+        return reply.reason
+    assert isinstance(reply, list)
+    text: str = reply[0].text
+    found = rating(text)
+    if found is None:
+        return f"the judge's reply is no rating from 1 to 10: {text.strip()[:SHOWN]!r}"
+    return (found - LOWEST) / (HIGHEST - LOWEST)

@@ -1,0 +1,17 @@
+"""Exact match: 1 if the answer equals a gold after normalisation, else 0.
+
+Source: SQuAD (Rajpurkar, Zhang, Lopyrev, Liang 2016, arXiv 1606.05250).
+"""
+
+from hopscope.runtime.answers import Normaliser, exact_match
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+
+
+def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:
+    return StringMetric(
+        "exact_match",
+        lambda answer, gold: exact_match(answer, [gold], normaliser),
+        estimator=f"exact-match(normaliser={normaliser}, golds=max)",
+        binary=True,
+        normaliser=normaliser,
+    )

@@ -1,0 +1,17 @@
+"""F1 of the words of answer and gold, as bags; yes, no and noanswer earn nothing unless equal.
+
+Source: SQuAD (Rajpurkar, Zhang, Lopyrev, Liang 2016, arXiv 1606.05250); the rule for yes and no
+follows FLARE (Jiang et al. 2023, arXiv 2305.06983).
+"""
+
+from hopscope.runtime.answers import Normaliser, token_f1
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+
+
+def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:
+    return StringMetric(
+        "f1",
+        lambda answer, gold: token_f1(answer, [gold], normaliser),
+        estimator=f"f1(normaliser={normaliser}, golds=max)",
+        normaliser=normaliser,
+    )

@@ -1,0 +1,20 @@
+"""Lexical match: 1 if a gold is a substring of the answer after normalisation, else 0.
+
+Inside words too, so that "Parisian" matches "Paris"; `contains` respects words.
+
+Source: the lexical match that EVOUNA compares with people (Wang et al. 2023, arXiv 2305.12421);
+FlashRAG's `acc` (Jin et al. 2024, arXiv 2405.13576).
+"""
+
+from hopscope.runtime.answers import Normaliser, accuracy
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+
+
+def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:
+    return StringMetric(
+        "lexical_match",
+        lambda answer, gold: accuracy(answer, [gold], normaliser),
+        estimator=f"lexical-match(substring, normaliser={normaliser}, golds=max)",
+        binary=True,
+        normaliser=normaliser,
+    )
