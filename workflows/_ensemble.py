@@ -15,7 +15,7 @@ from hopscope.runtime.rerankers._ranking import rank, windows
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage
 from hopscope.workflows import _eor_prompts
-from hopscope.workflows._grammar import Retriever, Unit, parse_pool
+from hopscope.workflows._pool import Retriever, Unit, parse_pool
 from hopscope.workflows._sources import Sources, configure, was_retrieved
 
 WINDOW, STRIDE = 20, 10  # RankGPT's

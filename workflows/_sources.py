@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hopscope.runtime import components, retrievers
+from hopscope.runtime import components, expression_parser, retrievers
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.expression import Source
 from hopscope.runtime.ports import Reader, Retriever
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.types import GenerationRequest, Hit, Passage
-from hopscope.workflows import _grammar
+from hopscope.workflows import _pool
 from hopscope.workflows._prompts import ask
 
 INDEX = "Wiki"
@@ -71,7 +72,7 @@ def configure(text: str) -> dict[str, Retriever]:
         kind, colon, argument = spec.partition(":")
         if not (equals and colon and argument):
             raise UsageError(f"source {piece!r}: give NAME=KIND:WHERE, as in SE=searxng:URL")
-        if _grammar.parse(name).units != (_grammar.Unit(name),):
+        if expression_parser.parse(name) != Source(name):
             raise UsageError(f"source {piece!r}: {name!r} is no plain name")
         if name in found or name in (PARAMETRIC, HYBRID):
             raise UsageError(f"source {piece!r}: the name {name} is taken")
@@ -103,7 +104,7 @@ class Sources:
         """The sources behind a name of the pool."""
         return self.names if name == HYBRID else (name,)
 
-    def check(self, pool: Sequence[_grammar.Retriever]) -> None:
+    def check(self, pool: Sequence[_pool.Retriever]) -> None:
         """
         Raises:
             UsageError: a name of the pool stands for nothing.
