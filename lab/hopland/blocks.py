@@ -20,7 +20,6 @@ from hopscope.lab.hopland.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
 from hopscope.lab.hopland.world import Fact
 from hopscope.runtime import prompts
 
-
 ROUNDED = 16
 
 

@@ -29,7 +29,9 @@ class Mix:
     reasoning: float
     """The share of questions answered by a chain of thought."""
     missing: float
-    """The share of questions whose evidence is not in the context."""
+    """The share of questions of one fact, or of two to compare, that the context lacks."""
+    broken: float = 0.0
+    """The share of questions over several hops of which the context lacks a link."""
     questions: int = 8
     """At most; short contexts get fewer."""
     phrasing: Phrasing = "seen"
@@ -85,7 +87,8 @@ class Sampler:
         asked: list[tuple[Asked, bool]] = []
         missing: list[bool] = []
         for shape in rng.choices(shapes, weights, k=count):
-            absent = not told or rng.random() < mix.missing
+            lacking = mix.broken if shape in ("2", "3", "4") else mix.missing
+            absent = not told or rng.random() < lacking
             ask = self.absent if absent else self.present
             question = ask(shape, told)
             if any(question.steps == before.steps for before, _ in asked):
@@ -236,13 +239,13 @@ class Sampler:
         """Relations and a start: near the told facts, or leading into them, or anywhere."""
         rng = self.rng
         draw = rng.random()
-        if told and draw < 0.3:  # begins with a told fact, or at an entity that is told of
+        if told and draw < 0.25:  # begins with a told fact, or at an entity that is told of
             fact = rng.choice(told)
             rest = path(rng, RELATIONS[fact.relation].object, hops - 1) if hops > 1 else ()
             if rest:
                 return (RELATIONS[fact.relation], *rest), fact.subject
             start = rng.choice((fact.subject, fact.object))
-        elif told and draw < 0.75 and hops > 1:  # its later hops are told, its first is not
+        elif told and draw < 0.85 and hops > 1:  # its later hops are told, its first is not
             fact = rng.choice(told)
             before = [f for f in self.into.get(fact.subject, []) if f not in told]
             if before:

@@ -80,8 +80,10 @@ STAGES = (
     Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
     Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
-    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, alike=0.5), 0.0, 2.0, 0.70),
-    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, alike=0.4), 0.0, 2.0, 1.0),
+    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, 2.0, 0.70),
+    Stage(
+        Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, 0.5, alike=0.4), 0.0, 2.0, 1.0
+    ),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
@@ -369,7 +371,7 @@ HeldOut = list[tuple[Batch, list[list[str]]]]
 def validation(learned: PreTrainedTokenizerFast, *, contexts: int = 120) -> HeldOut:
     """Batches from worlds of test names, with the cell of each question block."""
     rng = random.Random("validation")
-    mix = Mix((5,), FULL, reasoning=0.5, missing=0.25)
+    mix = Mix((5,), FULL, reasoning=0.5, missing=0.25, broken=0.25)
     drawn = []
     for seed in range(contexts // 4):
         made = world.make(900_000 + seed, split="test", phrasing="mixed")

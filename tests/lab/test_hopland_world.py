@@ -121,7 +121,7 @@ def test_comparisons_and_yes_no_questions_follow_from_their_facts() -> None:
 
 def test_what_an_example_says_is_present_stands_in_its_passages() -> None:
     drawn = sampler()
-    mix = Mix((2, 4, 6), EVERYTHING, reasoning=0.5, missing=0.4)
+    mix = Mix((2, 4, 6), EVERYTHING, reasoning=0.5, missing=0.4, broken=0.4)
     for _ in range(60):
         example = drawn.example(mix)
         told = {f for t in drawn.world.tellings if t.passage in example.passages for f in t.facts}
@@ -133,7 +133,7 @@ def test_what_an_example_says_is_present_stands_in_its_passages() -> None:
 def test_missing_evidence_is_answered_by_a_name_the_passages_do_not_offer() -> None:
     """Answers taken from the context would teach the reader to guess from what it sees."""
     drawn = sampler()
-    mix = Mix((4,), (("1", 1.0), ("2", 1.0)), reasoning=0.0, missing=1.0)
+    mix = Mix((4,), (("1", 1.0), ("2", 1.0)), reasoning=0.0, missing=1.0, broken=1.0)
     offered = 0
     asked_in_all = 0
     for _ in range(60):
