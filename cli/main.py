@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hopscope import __version__
-from hopscope.cli import demo, doctor, eor, index, listing, resume, run, show
+from hopscope.cli import demo, doctor, eor, index, lab, listing, resume, run, show
 
 app = typer.Typer(
     name="hopscope",
@@ -29,6 +29,7 @@ app.command("list")(listing.list_components)
 app.command("doctor")(doctor.doctor)
 app.add_typer(index.app, name="index")
 app.add_typer(eor.app, name="eor")
+app.add_typer(lab.app, name="lab")
 
 
 def _version(asked: bool) -> None:

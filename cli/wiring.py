@@ -68,13 +68,20 @@ def reader(spec: str) -> "Reader":
 
 
 def entailment(spec: str) -> "Entailment":
-    """`lexical`, for short answers, or `nli:ID_OR_FOLDER`, any MNLI classifier."""
+    """`lexical`, for short answers, `equivalence`, the embedded model for general text,
+    `nli:ID_OR_FOLDER`, any MNLI classifier, `bem:ID_OR_FOLDER`, any classifier of answer
+    equivalence, or `judge:READER`, any reader, named as by `reader`."""
     from hopscope.runtime import components
     from hopscope.tracing import entailments
 
     kind, _, model = spec.partition(":")
     module = components.load(entailments, kind)
-    built: Entailment = module.build(**_named(module.build, "model", model, f"--entailment {spec}"))
+    flag = f"--entailment {spec}"
+    if "reader" in components.options(module.build):
+        asked = _named(module.build, "reader", model, flag)["reader"]
+        judge: Entailment = module.build(reader=reader(asked))
+        return judge
+    built: Entailment = module.build(**_named(module.build, "model", model, flag))
     return built
 
 

@@ -17,8 +17,8 @@ from transformers import (
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Statement
-from hopscope.tracing.entailments import nli
-from hopscope.tracing.entailments._classifier import Classifier, class_order
+from hopscope.tracing.entailments import bem, nli
+from hopscope.tracing.entailments._classifier import Classifier, class_order, equivalent_class
 
 LABELS = {0: "CONTRADICTION", 1: "Entailment", 2: "neutral"}
 SHAPE: dict[str, Any] = {
@@ -153,3 +153,34 @@ def test_question_marks_are_added_once() -> None:
 
 def test_label_order() -> None:
     assert class_order({0: "contradiction", 1: "NEUTRAL", 2: " Entailment"}, "m") == [2, 1, 0]
+
+
+PAIRED = {0: "not_equivalent", 1: "equivalent"}
+
+
+@pytest.mark.parametrize("labels", [PAIRED, {0: "equivalent", 1: "not_equivalent"}])
+def test_bem_reads_answer_then_gold_and_question(labels: dict[int, str], tmp_path: Path) -> None:
+    """With the labels turned round the same output must mean the opposite."""
+    folder = save(tmp_path / "model", "bert", labels)
+    [found] = bem.build(model=str(folder)).classify(STATEMENTS[:1])
+    model: Any = BertForSequenceClassification.from_pretrained(folder).eval()
+    statement = STATEMENTS[0]
+    separator = AutoTokenizer.from_pretrained(folder).sep_token or ""
+    second = " ".join(f"{statement.hypothesis} {separator} {statement.question}".split())
+    encoded = AutoTokenizer.from_pretrained(folder)(
+        statement.premise, second, return_tensors="pt", truncation=True, max_length=64
+    )
+    with torch.inference_mode():
+        row = model(**encoded).logits.softmax(-1)[0].tolist()
+    right = next(index for index, label in labels.items() if label == "equivalent")
+    assert list(found) == pytest.approx([row[right], 0, row[1 - right]], abs=1e-5)
+
+
+@pytest.mark.parametrize("labels", [{0: "LABEL_0", 1: "LABEL_1"}, {0: "yes", 1: "same"}, LABELS])
+def test_bem_refuses_classes_that_do_not_tell(labels: dict[int, str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"its classes are {labels[0]}"):
+        bem.build(model=str(save(tmp_path / "model", "bert", labels)))
+
+
+def test_the_equivalent_class() -> None:
+    assert equivalent_class({0: "Equivalent ", 1: "other"}, "m") == 0

@@ -1,7 +1,7 @@
 """A loaded sequence classifier: pairs of texts in, distributions over three relations out."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,17 +16,34 @@ from hopscope.runtime.readers._transformers import first_line
 from hopscope.tracing.entailments.nli import statement_texts
 
 RELATIONS = ("entailment", "neutral", "contradiction")
+EQUIVALENT = frozenset({"equivalent", "entailment", "same", "correct", "yes", "true"})
+
+Texts = Callable[[Statement], tuple[str, str]]
 
 
 class Classifier:
-    """An MNLI model. Threads may share it; one computes at a time."""
+    """A model that compares two texts. Threads may share it; one computes at a time.
+
+    Args:
+        texts: what the model reads of a statement.
+        order: which of its outputs are entailment, neutral and contradiction; None for a relation
+            that it does not know.
+    """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str, order: list[int], max_batch_tokens: int
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        texts: Texts,
+        order: Sequence[int | None],
+        max_batch_tokens: int,
     ) -> None:
-        self.name = f"nli:{name}"
+        self.name = name
         self._model = model
         self._tokenizer = tokenizer
+        self._texts = texts
         self._order = order
         self._max_batch_tokens = max_batch_tokens
         self._max_length = _max_length(model.config, tokenizer)
@@ -40,7 +57,7 @@ class Classifier:
         Raises:
             EntailmentError: the model failed.
         """
-        pairs = [statement_texts(statement) for statement in statements]
+        pairs = [self._texts(statement) for statement in statements]
         results: dict[int, Probabilities] = {}
         with self._lock, torch.inference_mode():
             try:
@@ -62,25 +79,73 @@ class Classifier:
     def _forward(self, items: list[Mapping[str, list[int]]]) -> list[Probabilities]:
         padded = self._tokenizer.pad([dict(item) for item in items], return_tensors="pt")
         logits = self._model(**padded.to(self._model.device)).logits
-        rows = logits.double().softmax(dim=-1)[:, self._order].tolist()
-        return [Probabilities(*row) for row in rows]
+        rows = logits.double().softmax(dim=-1).tolist()
+        return [
+            Probabilities(*(0.0 if output is None else row[output] for output in self._order))
+            for row in rows
+        ]
 
 
 def load(checkpoint: Checkpoint, *, device: str, max_batch_tokens: int) -> Classifier:
-    """Bring a checkpoint into memory, in single precision.
+    """Bring an MNLI classifier into memory, in single precision.
 
     Raises:
         UsageError: transformers cannot load it, or it is no MNLI classifier.
     """
+    config = _config(checkpoint)
+    order = class_order(config.id2label, checkpoint.name)
+    model, tokenizer = _model(checkpoint, config, device)
+    return Classifier(
+        model,
+        tokenizer,
+        name=f"nli:{checkpoint.name}",
+        texts=statement_texts,
+        order=order,
+        max_batch_tokens=max_batch_tokens,
+    )
+
+
+def load_equivalence(checkpoint: Checkpoint, *, device: str, max_batch_tokens: int) -> Classifier:
+    """Bring a classifier of answer equivalence into memory, in single precision.
+
+    Raises:
+        UsageError: transformers cannot load it, or its classes are not two of which one is named
+            for equivalence.
+    """
+    config = _config(checkpoint)
+    equivalent = equivalent_class(config.id2label, checkpoint.name)
+    model, tokenizer = _model(checkpoint, config, device)
+
+    def texts(statement: Statement) -> tuple[str, str]:
+        separator = tokenizer.sep_token or ""
+        second = f"{statement.hypothesis} {separator} {statement.question}"
+        return statement.premise, " ".join(second.split())
+
+    return Classifier(
+        model,
+        tokenizer,
+        name=f"bem:{checkpoint.name}",
+        texts=texts,
+        order=(equivalent, None, 1 - equivalent),
+        max_batch_tokens=max_batch_tokens,
+    )
+
+
+_LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
+
+
+def _config(checkpoint: Checkpoint) -> Any:
+    with quiet(), refusal(f"{checkpoint.name}: its configuration cannot be used"):
+        return AutoConfig.from_pretrained(checkpoint.folder, **_LOCAL)
+
+
+def _model(checkpoint: Checkpoint, config: Any, device: str) -> tuple[Any, Any]:
+    """Model and tokenizer; a checkpoint without a trained classifier is refused."""
     where = choose_device(device)
     auto_model: Any = AutoModelForSequenceClassification
-    options: Any = {"local_files_only": True, "trust_remote_code": False}
     with quiet():
-        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
-            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
-        order = class_order(config.id2label, checkpoint.name)
         with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **_LOCAL)
         with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
             model, report = auto_model.from_pretrained(
                 checkpoint.folder,
@@ -88,15 +153,13 @@ def load(checkpoint: Checkpoint, *, device: str, max_batch_tokens: int) -> Class
                 use_safetensors=True,
                 dtype="float32",
                 output_loading_info=True,
-                **options,
+                **_LOCAL,
             )
             model = model.to(where).eval()
     # A checkpoint without a classifier would be given a random one.
     if missing := sorted(report["missing_keys"]):
         raise UsageError(f"{checkpoint.name}: is no trained classifier, it lacks {missing[0]}")
-    return Classifier(
-        model, tokenizer, name=checkpoint.name, order=order, max_batch_tokens=max_batch_tokens
-    )
+    return model, tokenizer
 
 
 def class_order(id2label: Mapping[int, str], name: str) -> list[int]:
@@ -112,6 +175,22 @@ def class_order(id2label: Mapping[int, str], name: str) -> list[int]:
             f"{', '.join(RELATIONS)} (see id2label in its config.json)"
         )
     return [by_label[relation] for relation in RELATIONS]
+
+
+def equivalent_class(id2label: Mapping[int, str], name: str) -> int:
+    """Which of the model's two outputs means that the answers are equivalent.
+
+    Raises:
+        UsageError: the labels do not tell.
+    """
+    by_label = {label.strip().casefold(): int(index) for index, label in id2label.items()}
+    found = [index for label, index in by_label.items() if label in EQUIVALENT]
+    if len(found) != 1 or len(id2label) != 2:
+        raise UsageError(
+            f"{name}: its classes are {', '.join(id2label.values())}; a classifier of answer "
+            "equivalence has two, one of them called equivalent (set id2label in its config.json)"
+        )
+    return found[0]
 
 
 def _max_length(config: Any, tokenizer: Any) -> int:

@@ -79,7 +79,7 @@ def _relate(premise: str, hypothesis: str) -> Probabilities:
     if not said or not asked:
         same = premise.strip().casefold() == hypothesis.strip().casefold() != ""
         return _ENTAILED if same else _NEUTRAL
-    polarities = _polarity(premise), _polarity(hypothesis)
+    polarities = polarity(premise), polarity(hypothesis)
     if all(polarities):
         return _ENTAILED if polarities[0] == polarities[1] else _CONTRADICTED
     if any(polarities):
@@ -97,7 +97,8 @@ def _relate(premise: str, hypothesis: str) -> Probabilities:
     return _UNCLEAR
 
 
-def _polarity(answer: str) -> str | None:
+def polarity(answer: str) -> str | None:
+    """ "yes" or "no" of an answer that begins with one; None of any other."""
     found = _POLAR.match(answer)
     return (found[1] or found[2]).lower() if found else None
 

@@ -1,0 +1,174 @@
+"""`hopscope lab`: measure the measuring instruments."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.cli import render, wiring
+from hopscope.cli.run import Json, Seed
+
+if TYPE_CHECKING:
+    from hopscope.lab.equivalence.evaluate import Agreement, Evaluation, LexicalMatch, Mistake
+    from hopscope.runtime.ports import Entailment
+
+app = typer.Typer(help="Measure the measuring instruments.", no_args_is_help=True)
+
+LEXICAL = "lexical"
+"""Here the papers' lexical match, which is a metric and no entailment."""
+LEXICAL_RULES = "lexical-rules"
+"""Here the entailment that is `lexical` everywhere else."""
+
+
+class Part(StrEnum):
+    all = "all"
+    train = "train"
+    held_out = "held-out"
+
+
+@app.callback()
+def _group() -> None:
+    """Measure the measuring instruments."""
+
+
+@app.command("equivalence")
+def equivalence(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            envvar="HOPSCOPE_EQUIVALENCE_FILE",
+            help="Human judgements of answers, in EVOUNA's format: JSON list or lines.",
+        ),
+    ],
+    entailment: Annotated[
+        str,
+        typer.Option(
+            "--entailment",
+            metavar="equivalence|nli:MODEL|bem:MODEL|judge:READER|lexical|lexical-rules",
+            help="What decides whether an answer is right. Here lexical is the papers' lexical "
+            "match, and lexical-rules the entailment that is called lexical elsewhere.",
+            envvar="HOPSCOPE_EQUIVALENCE_ENTAILMENT",
+        ),
+    ] = "equivalence",
+    part: Annotated[
+        Part,
+        typer.Option(
+            "--part",
+            help="Which questions: the half that the embedded model learned from, or the other.",
+            envvar="HOPSCOPE_EQUIVALENCE_PART",
+        ),
+    ] = Part.all,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, envvar="HOPSCOPE_EQUIVALENCE_LIMIT", help="Take the first questions only."
+        ),
+    ] = None,
+    mistakes: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            envvar="HOPSCOPE_EQUIVALENCE_MISTAKES",
+            help="Show this many wrong judgements, the surest first, with what spoke for them.",
+        ),
+    ] = 0,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            min=100, envvar="HOPSCOPE_EQUIVALENCE_RESAMPLES", help="Of the bootstrap intervals."
+        ),
+    ] = 2000,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """How well an entailment agrees with people on which answers are right: F1 and accuracy in
+    percent for each system in FILE, with 95 % intervals."""
+    from hopscope.lab.equivalence.data import judgements
+    from hopscope.lab.equivalence.evaluate import LexicalMatch, evaluate
+
+    judge: Entailment | LexicalMatch
+    if entailment == LEXICAL:
+        judge = LexicalMatch()
+    else:
+        judge = wiring.entailment(LEXICAL if entailment == LEXICAL_RULES else entailment)
+    judged = judgements(file, part.value)[:limit]
+    if part is not Part.held_out and entailment == "equivalence":
+        render.note(
+            "the embedded model learned from a half of EVOUNA's TriviaQA: where FILE holds that "
+            "set, --part held-out tells what it is worth"
+        )
+    render.progress(f"judging the answers to {len(judged)} questions")
+    found = evaluate(judged, judge, resamples=resamples, seed=seed)
+    render.progress("")
+    shown = found.mistakes[:mistakes]
+    if json:
+        render.print_json(_as_json(found, judge, shown, resamples=resamples, seed=seed))
+        return
+    rows = [(system, agreement) for system, agreement in found.systems.items()]
+    for name, agreement in [*rows, ("mean", found.mean)]:
+        typer.echo(_line(name, agreement))
+    for mistake in shown:
+        typer.echo("\n".join(["", *_told(mistake, judge)]))
+
+
+def _line(name: str, found: "Agreement") -> str:
+    f1, right = found.f1_interval, found.accuracy_interval
+    return (
+        f"{render.plain(name):12s} F1 {found.f1:6.2f} [{f1.low:6.2f}, {f1.high:6.2f}]   "
+        f"accuracy {found.accuracy:6.2f} [{right.low:6.2f}, {right.high:6.2f}]   n {found.n}"
+    )
+
+
+def _told(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[str]:
+    asked = mistake.answered
+    verdict = "right" if mistake.right else "wrong"
+    lines = [
+        f"{render.plain(mistake.system)}: people say {verdict}, P(right) {mistake.probability:.3f}",
+        f"  question  {render.plain(asked.question)}",
+        f"  golds     {render.plain(' / '.join(asked.golds))[:200]}",
+        f"  answer    {render.plain(asked.answer)[:200]}",
+    ]
+    if reasons := _reasons(mistake, judge):
+        told = ", ".join(f"{r['feature']} {r['contribution']:+.2f}" for r in reasons)
+        lines.append(f"  because   {told}")
+    return lines
+
+
+def _reasons(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[dict[str, object]]:
+    """The five features that spoke loudest, of a model that can tell."""
+    from hopscope.tracing.entailments.equivalence import Equivalence
+
+    if not isinstance(judge, Equivalence):
+        return []
+    return [reason._asdict() for reason in judge.explain(mistake.answered).reasons[:5]]
+
+
+def _as_json(
+    found: "Evaluation",
+    judge: "Entailment | LexicalMatch",
+    shown: "list[Mistake]",
+    *,
+    resamples: int,
+    seed: int,
+) -> dict[str, object]:
+    """By system; what holds for all stands with each, so that the keys are systems only."""
+    wrong: dict[str, list[object]] = {system: [] for system in found.systems}
+    for mistake in shown:
+        told = {
+            **mistake.answered._asdict(),
+            "right": mistake.right,
+            "probability": mistake.probability,
+            "reasons": _reasons(mistake, judge),
+        }
+        wrong[mistake.system].append(told)
+    return {
+        system: {
+            **agreement._asdict(),
+            "interval": f"95 % percentile bootstrap over questions, {resamples} resamples",
+            "seed": seed,
+            **({"mistakes": wrong[system]} if shown else {}),
+        }
+        for system, agreement in found.systems.items()
+    }

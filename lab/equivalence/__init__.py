@@ -1,0 +1,1 @@
+"""Answer equivalence: reads human judgements of answers, evaluates entailments, trains ours."""

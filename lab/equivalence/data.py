@@ -1,0 +1,106 @@
+"""Human judgements of answers, in the format of EVOUNA.
+
+A JSON list or JSON lines of `{question, golden_answer, improper, answer_SYSTEM, judge_SYSTEM, …}`:
+the golds are aliases with "/" between them, `judge_` is whether a person found the answer right,
+`improper` marks questions that were set aside. Systems are found by their keys.
+
+Source: Wang et al. 2023, "Evaluating Open-QA Evaluation" (arXiv 2305.12421).
+"""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.json_records import JsonRecords, Located
+from hopscope.runtime.types import Record
+from hopscope.tracing.correctness import Answered
+
+Part = Literal["all", "train", "held-out"]
+"""`train` are the questions the shipped model may have seen, `held-out` the others."""
+
+SALT = "hopscope-equivalence:"
+
+
+class Judged(Record):
+    """One question with what several systems answered."""
+
+    question: str
+    golds: tuple[str, ...]
+    answers: dict[str, str]
+    """By system."""
+    right: dict[str, bool]
+    """By system, as a person judged."""
+
+    def answered(self, system: str) -> Answered:
+        """One of the answers, as entailments take it."""
+        return Answered(self.question, self.golds, self.answers[system])
+
+
+def part_of(question: str) -> Part:
+    """Half of all questions are `train`, by a hash of their text: no list needs to be kept, and
+    equal questions stay together."""
+    return "train" if sha256((SALT + question).encode()).digest()[0] < 128 else "held-out"
+
+
+def judgements(path: Path, part: Part = "all") -> list[Judged]:
+    """The proper questions of a file, in file order; all have the same systems.
+
+    Raises:
+        CorpusError: a record is not of the format, or there is none.
+    """
+    records = JsonRecords(path)
+    found: list[Judged] = []
+    systems: list[str] | None = None
+    for number, record in enumerate(records, start=1):
+        row = _Row(records, record, number)
+        systems = systems or row.systems()
+        if not row.flag("improper", default=False):
+            found.append(row.judged(systems))
+    if systems is None:
+        raise CorpusError(f"{path} holds no records")
+    kept = [judged for judged in found if part in ("all", part_of(judged.question))]
+    if not kept:
+        raise CorpusError(f"{path} holds no questions of the part {part!r} that are not improper")
+    return kept
+
+
+class _Row:
+    """A record whose fields are checked as they are taken from it."""
+
+    def __init__(self, records: JsonRecords, record: Located, number: int) -> None:
+        self._records = records
+        self._record = record
+        self._number = number
+
+    def systems(self) -> list[str]:
+        keys = self._record.value
+        found = [key.removeprefix("answer_") for key in keys if key.startswith("answer_")]
+        if not found:
+            raise self._fail(
+                "has no answer_SYSTEM: give a file in EVOUNA's format, see docs/equivalence.md"
+            )
+        return found
+
+    def judged(self, systems: list[str]) -> Judged:
+        return Judged(
+            question=self._text("question"),
+            golds=tuple(self._text("golden_answer").split("/")),
+            answers={system: self._text(f"answer_{system}") for system in systems},
+            right={system: self.flag(f"judge_{system}") for system in systems},
+        )
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        value: Any = self._record.value.get(key, default)
+        if not isinstance(value, bool):
+            raise self._fail(f"needs true or false under {key!r}")
+        return value
+
+    def _text(self, key: str) -> str:
+        value: Any = self._record.value.get(key)
+        if not isinstance(value, str):
+            raise self._fail(f"needs a text under {key!r}")
+        return value
+
+    def _fail(self, problem: str) -> CorpusError:
+        return self._records.fail(self._record.line, f"record {self._number} {problem}")

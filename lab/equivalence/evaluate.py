@@ -1,0 +1,123 @@
+"""How well an entailment agrees with people on which answers are right.
+
+Per system accuracy, and F1 of finding the right answers, in percent as the papers print them.
+Intervals are percentile bootstraps over questions, because the answers to one question stand or
+fall together; all systems are resampled with the same questions, so their mean has one too.
+
+Source of the protocol: SePer, table 1 (arXiv 2503.01478).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopscope.lab.equivalence.data import Judged
+from hopscope.runtime.answers import accuracy
+from hopscope.runtime.ports import Entailment
+from hopscope.tracing.correctness import Answered, correctness
+from hopscope.tracing.intervals import LEVEL, Interval
+
+Flags = NDArray[np.bool_]
+THRESHOLD = 0.5
+"""Answers that are likelier right than this count as found right."""
+RESAMPLES = 2000
+
+
+class Agreement(NamedTuple):
+    """With people, on the answers of one system or, as a mean, of all."""
+
+    f1: float
+    """Percent."""
+    accuracy: float
+    """Percent."""
+    n: int
+    """Answers."""
+    f1_interval: Interval
+    accuracy_interval: Interval
+
+
+class Mistake(NamedTuple):
+    """An answer that the entailment and the person judge differently."""
+
+    system: str
+    answered: Answered
+    right: bool
+    """As the person says."""
+    probability: float
+
+
+class Evaluation(NamedTuple):
+    """Of one entailment on one file."""
+
+    systems: dict[str, Agreement]
+    mean: Agreement
+    """Over the systems; `n` counts all answers."""
+    mistakes: list[Mistake]
+    """The surest first."""
+
+
+class LexicalMatch:
+    """The papers' baseline: a normalised gold is a substring of the normalised answer, also inside
+    words. A gold that normalises to nothing matches nothing."""
+
+    def correctness(self, answered: Sequence[Answered]) -> list[float]:
+        """1 or 0 for each answer."""
+        return [accuracy(row.answer, row.golds) for row in answered]
+
+
+def evaluate(
+    judged: Sequence[Judged],
+    judge: Entailment | LexicalMatch,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Evaluation:
+    """Compare with the people's judgements.
+
+    Raises:
+        EntailmentError: the model failed.
+    """
+    systems = list(judged[0].answers)
+    answered = [row.answered(system) for row in judged for system in systems]
+    if isinstance(judge, LexicalMatch):
+        chances = judge.correctness(answered)
+    else:
+        chances = correctness(judge, answered)
+    shape = len(judged), len(systems)
+    found: Flags = (np.array(chances) > THRESHOLD).reshape(shape)
+    right: Flags = np.array([[row.right[system] for system in systems] for row in judged])
+    scores = _scores(found[None], right[None])[0]
+    drawn = np.random.default_rng(seed).integers(len(judged), size=(resamples, len(judged)))
+    sampled = np.concatenate([_scores(found[i], right[i]) for i in np.array_split(drawn, 50)])
+    agreements = [
+        _agreement(scores[:, s], sampled[:, :, s], len(judged)) for s in range(len(systems))
+    ]
+    mistakes = [
+        Mistake(system, row.answered(system), row.right[system], chances[i * len(systems) + s])
+        for i, row in enumerate(judged)
+        for s, system in enumerate(systems)
+        if found[i, s] != right[i, s]
+    ]
+    return Evaluation(
+        dict(zip(systems, agreements, strict=True)),
+        _agreement(scores.mean(axis=1), sampled.mean(axis=2), len(judged) * len(systems)),
+        sorted(mistakes, key=lambda mistake: -abs(mistake.probability - THRESHOLD)),
+    )
+
+
+def _scores(found: Flags, right: Flags) -> NDArray[np.float64]:
+    """F1 and accuracy in percent, (draw, 2, system), of (draw, question, system)."""
+    hits = (found & right).sum(axis=1)
+    missed = (found != right).sum(axis=1)
+    # Nothing right and nothing found is full agreement.
+    f1 = np.where(hits + missed > 0, 2 * hits / np.maximum(2 * hits + missed, 1), 1.0)
+    return 100 * np.stack([f1, 1 - missed / found.shape[1]], axis=1)
+
+
+def _agreement(score: NDArray[np.float64], drawn: NDArray[np.float64], n: int) -> Agreement:
+    tail = 50 * (1 - LEVEL)
+    ends = np.percentile(drawn, [tail, 100 - tail], axis=0)
+    f1, right = (Interval(float(ends[0, i]), float(ends[1, i])) for i in range(2))
+    return Agreement(float(score[0]), float(score[1]), n, f1, right)

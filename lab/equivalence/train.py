@@ -1,0 +1,238 @@
+"""Trains the embedded answer-equivalence model.
+
+    python -m hopscope.lab.equivalence.train FILE [--out FILE] [--validate]
+
+FILE holds human judgements in EVOUNA's format; only its `train` half is used (see data.py). It
+needs `pip install 'hopscope[train]'` and takes seconds. `--validate` prints what cross-validation
+over the questions of that half says and writes nothing: what was tried was chosen by it, and the
+held-out half was looked at once, when all was decided.
+
+Each judged answer becomes an example with all its golds, one with the gold alias that is most like
+it, and one in which these two change places; pairs of answers to the same question, of which one
+at least is right, are equivalent if both are. So the model knows the parts of gold and answer
+either way round, as beliefs and clusters need. What trivia seldom holds is made up from right
+answers: a number changed or a denial put before it makes them wrong, initials of a name do not.
+
+What is written are the trees: feature indices, thresholds and values, no text of the data.
+"""
+
+import argparse
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors.numpy import save as to_bytes
+
+from hopscope.lab.equivalence.data import Judged, judgements
+from hopscope.runtime.errors import MissingExtra
+from hopscope.tracing.entailments import equivalence
+from hopscope.tracing.entailments._features import NAMES, RISING, Golds, features
+from hopscope.tracing.entailments._reading import Text
+from hopscope.tracing.entailments._trees import Floats, Trees
+
+SEED = 0
+ROUNDS = 250
+DEPTH = 5
+FOLDS = 5
+PARTNERS = 2
+"""Answers that each answer is compared with."""
+PARAMETERS = {
+    "objective": "binary",
+    "learning_rate": 0.05,
+    "num_leaves": 12,
+    "max_depth": DEPTH,
+    "min_data_in_leaf": 30,
+    "lambda_l2": 10.0,
+    "feature_fraction": 0.4,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "monotone_constraints": [int(name in RISING) for name in NAMES],
+    "seed": SEED,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+WEIGHTS = {"golds": 1.0, "alias": 0.5, "turned": 0.5, "answers": 0.3, "made_up": 0.15}
+"""Of the kinds of example."""
+
+
+class Example(NamedTuple):
+    """A row to learn from."""
+
+    row: list[float]
+    right: bool
+    question: int
+    """Its index; rows of one question are never on both sides of a fold."""
+    system: str
+    kind: str
+
+
+def examples(judged: Sequence[Judged], seed: int = SEED) -> Iterator[Example]:
+    """The rows of all questions, in file order."""
+    partners = random.Random(seed)
+    for index, row in enumerate(judged):
+        question = Text(row.question)
+        golds = Golds(question, [Text(gold) for gold in sorted(set(row.golds))])
+        answers = {system: Text(answer) for system, answer in row.answers.items()}
+        for system, answer in answers.items():
+            right = row.right[system]
+            yield Example(features(golds, answer), right, index, system, "golds")
+            if not golds.full or not answer.words:
+                continue
+            alias = _most_alike(golds, answer)
+            as_gold = Golds(question, [answer])
+            one = features(Golds(question, [alias]), answer)
+            yield Example(one, right, index, system, "alias")
+            yield Example(features(as_gold, alias), right, index, system, "turned")
+            if right:
+                for kept, changed, label in made_up(golds, answer):
+                    yield Example(features(kept, changed), label, index, system, "made_up")
+            others = [other for other in answers if other != system]
+            for other in partners.sample(others, min(PARTNERS, len(others))):
+                if right or row.right[other]:
+                    both = right and row.right[other]
+                    found = features(as_gold, answers[other])
+                    yield Example(found, both, index, system, "answers")
+
+
+def made_up(golds: Golds, answer: Text) -> Iterator[tuple[Golds, Text, bool]]:
+    """Golds and answers with their label, from an answer that is right."""
+    alias = _most_alike(golds, answer)
+    alone = Golds(golds.question, [alias])
+    numbers = sorted(alias.numbers & answer.numbers - golds.question.numbers, key=len)
+    if numbers:
+        told = numbers[-1]
+        other = re.sub(rf"(?<!\d){re.escape(told)}(?!\d)", _another(told), answer.raw)
+        if other != answer.raw:
+            yield golds, Text(other), False
+            yield alone, Text(other), False
+    if len(answer.words) <= 5 and alias.stemset & answer.stemset:
+        yield golds, Text(f"not {answer.raw}"), False
+        yield alone, Text(f"It was not {answer.raw}."), False
+    names = [word for word in re.findall(r"\w+", alias.raw) if word[0].isupper()]
+    if len(names) >= 3 and len(names) == len(alias.words):
+        short = Text("".join(name[0] for name in names))
+        yield alone, short, True
+        yield Golds(golds.question, [short]), alias, True
+
+
+def _another(number: str) -> str:
+    """A number near by, of as many digits."""
+    last = str((int(number[-1]) + 1 + len(number)) % 10)
+    return number[:-1] + last
+
+
+def _most_alike(golds: Golds, answer: Text) -> Text:
+    def likeness(text: Text) -> float:
+        return len(text.trigrams & answer.trigrams) / len(text.trigrams)
+
+    said = answer.stemset
+    return max(golds.full, key=lambda gold: (gold.recall(said), likeness(gold.text))).text
+
+
+def fit(rows: Sequence[Example]) -> Trees:
+    """Boosted trees over the examples.
+
+    Raises:
+        MissingExtra: lightgbm is not installed.
+    """
+    try:
+        import lightgbm
+    except ImportError:
+        raise MissingExtra("training the equivalence model", "train") from None
+    data = lightgbm.Dataset(
+        np.array([example.row for example in rows]),
+        np.array([example.right for example in rows], dtype=float),
+        weight=np.array([WEIGHTS[example.kind] for example in rows]),
+    )
+    booster = lightgbm.train(PARAMETERS, data, ROUNDS)
+    return laid_out([tree["tree_structure"] for tree in booster.dump_model()["tree_info"]])
+
+
+def laid_out(roots: Sequence[dict[str, Any]]) -> Trees:
+    """LightGBM's nested trees as complete binary ones."""
+    shape = len(roots), 2 ** (DEPTH + 1) - 1
+    trees = Trees(
+        NAMES,
+        np.zeros(shape, dtype=np.int16),
+        np.full(shape, np.inf),
+        np.zeros(shape),
+    )
+    for number, root in enumerate(roots):
+        _lay_out(trees, number, 0, root)
+    return trees
+
+
+def _lay_out(trees: Trees, tree: int, at: int, node: dict[str, Any]) -> None:
+    trees.value[tree, at] = _expected(node)[0]
+    inner = 2 * at + 2 < trees.value.shape[1]
+    if "leaf_value" in node:
+        # The walk goes on to the last level, always to the left.
+        if inner:
+            _lay_out(trees, tree, 2 * at + 1, node)
+        return
+    trees.split[tree, at] = node["split_feature"]
+    trees.threshold[tree, at] = node["threshold"]
+    _lay_out(trees, tree, 2 * at + 1, node["left_child"])
+    _lay_out(trees, tree, 2 * at + 2, node["right_child"])
+
+
+def _expected(node: dict[str, Any]) -> tuple[float, int]:
+    """The mean of the leaves below a node, by how many examples they hold; and how many."""
+    if "leaf_value" in node:
+        return node["leaf_value"], max(1, node["leaf_count"])
+    (left, some), (right, more) = _expected(node["left_child"]), _expected(node["right_child"])
+    return (left * some + right * more) / (some + more), some + more
+
+
+def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
+    """Cross-validated accuracy in percent for each kind, and mean F1 over systems for `golds`."""
+    questions = 1 + max(example.question for example in rows)
+    folds = np.random.default_rng(seed).integers(FOLDS, size=questions)
+    found = np.zeros(len(rows), dtype=bool)
+    for fold in range(FOLDS):
+        trees = fit([example for example in rows if folds[example.question] != fold])
+        inside = [i for i, example in enumerate(rows) if folds[example.question] == fold]
+        found[inside] = trees.logits(np.array([rows[i].row for i in inside])) > 0
+    right = np.array([example.right for example in rows])
+    kinds = np.array([example.kind for example in rows])
+    systems = np.array([example.system for example in rows])
+    scores = {kind: 100 * float((found == right)[kinds == kind].mean()) for kind in WEIGHTS}
+    each = [_f1(found[chosen], right[chosen]) for system in sorted(set(systems))
+            if (chosen := (kinds == "golds") & (systems == system)).any()]  # fmt: skip
+    return {**scores, "mean_f1": sum(each) / len(each)}
+
+
+def _f1(found: Floats, right: Floats) -> float:
+    return float(200 * (found & right).sum() / (found.sum() + right.sum()))
+
+
+def save(trees: Trees, path: Path) -> None:
+    """Write the trees as safetensors."""
+    tensors = {"split": trees.split, "threshold": trees.threshold, "value": trees.value}
+    about = {"features": " ".join(trees.names), "seed": str(SEED)}
+    path.write_bytes(to_bytes(tensors, metadata=about))
+
+
+def main() -> None:
+    home = Path(equivalence.__file__).parent
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", type=Path, help="human judgements in EVOUNA's format")
+    parser.add_argument("--out", type=Path, default=home / equivalence.MODEL)
+    parser.add_argument("--validate", action="store_true", help="cross-validate, write nothing")
+    given = parser.parse_args()
+    rows = list(examples(judgements(given.file, "train")))
+    if given.validate:
+        for name, value in validate(rows).items():
+            print(f"{name:10s} {value:.2f}")
+        return
+    save(fit(rows), given.out)
+    print(f"{given.out}: {given.out.stat().st_size / 1e6:.2f} MB from {len(rows)} examples")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Any classifier of answer equivalence that transformers can load, such as BEM.
+
+It reads the answer, the gold answer and the question, and says whether the two answers are
+equivalent: P(entailment) is the probability of that class, the rest is contradiction. The texts are
+put in BEM's order: candidate, reference, question, the last two as one text with the model's own
+separator between them. Which class means what is read from the model's `id2label`.
+
+Source: Bulian et al. 2022, "Tomayto, Tomahto. Beyond token-level answer equivalence" (arXiv
+2202.07654).
+"""
+
+import os
+
+from hopscope.runtime.ports import Entailment
+from hopscope.runtime.readers._checkpoint import locate
+from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.entailments.nli import Device
+
+
+def build(
+    *,
+    model: str,
+    revision: str | None = None,
+    device: Device = "auto",
+    max_batch_tokens: int = 16_384,
+) -> Entailment:
+    """A judge of answers over a classifier with two classes and safetensors weights.
+
+    Args:
+        model, revision, device, max_batch_tokens: as in `nli`.
+
+    Raises:
+        UsageError: the model is not there, cannot be loaded, or its classes do not say which of
+            them means equivalent.
+    """
+    checkpoint = locate(model, revision)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    from hopscope.tracing.entailments._classifier import load_equivalence
+
+    found = load_equivalence(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
+    return CachedEntailment(found)

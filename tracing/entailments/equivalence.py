@@ -1,0 +1,209 @@
+"""Answer equivalence for general text: a small embedded model, no download. Deterministic.
+
+It compares an answer with the gold answers in the light of the question, by forty numbers that
+relate their words, letters and numbers, and boosted trees trained on human judgements weigh them
+(docs/equivalence.md). It judges whether both say the same as an answer to the question, so
+the premise may be longer or shorter than the hypothesis. In this order:
+
+| case                                            | P(entailment)                    |
+|-------------------------------------------------|----------------------------------|
+| no words on one side; the same symbols          | 0; 1                             |
+| the same words in the same order                | 1                                |
+| the question asks whether, the hypothesis says  |                                  |
+| yes or no (true, false): the same; not the same | 1; 0                             |
+| the same words but for numbers                  | 0                                |
+| anything else                                   | by the trees                     |
+
+The rest is neutral if the premise says nothing, refuses, or says less than the hypothesis, and
+contradiction otherwise.
+
+The idea is that of BEM (Bulian et al. 2022, arXiv 2202.07654), without its language model.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hopscope.runtime.ports import Probabilities, Statement
+from hopscope.tracing.correctness import Answered
+from hopscope.tracing.entailments._english import ASKING, AUXILIARIES
+from hopscope.tracing.entailments._features import NAMES, Golds, features, refuses
+from hopscope.tracing.entailments._reading import Text
+from hopscope.tracing.entailments._trees import Floats, Trees, load
+from hopscope.tracing.entailments.lexical import polarity
+
+MODEL = "equivalence.safetensors"
+
+_TRUTH = {"true": "yes", "false": "no"}
+
+
+class Reason(NamedTuple):
+    """What one feature had to do with a judgement."""
+
+    feature: str
+    value: float
+    """As measured; -1 where there was nothing to measure."""
+    contribution: float
+    """What it added to the log-odds."""
+
+
+class Explanation(NamedTuple):
+    """A judgement and what led to it."""
+
+    probability: float
+    rule: str | None
+    """The rule that decided, in which case there are no reasons."""
+    bias: float
+    """Log-odds before anything is known of the texts."""
+    reasons: tuple[Reason, ...]
+    """The strongest first; with the bias their contributions sum to the log-odds."""
+
+
+class Equivalence:
+    """Judges by the numbers of `_features`, with trees over them. Threads may share it."""
+
+    def __init__(self, trees: Trees, *, name: str) -> None:
+        self.name = name
+        self._trees = trees
+
+    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
+        """One distribution for each statement; the hypothesis has the part of the gold answer."""
+        asked = [Answered(s.question, (s.hypothesis,), s.premise) for s in statements]
+        texts = _Texts()
+        chances = self._judge(asked, texts)
+        return [
+            _distribution(*map(texts.text, s), chance)
+            for chance, s in zip(chances, statements, strict=True)
+        ]
+
+    def correctness(self, answered: Sequence[Answered]) -> list[float]:
+        """P(right) for each answer, from all its golds together."""
+        return self._judge(answered, _Texts())
+
+    def explain(self, answered: Answered) -> Explanation:
+        """What led to the judgement of one answer."""
+        texts = _Texts()
+        golds, answer = texts.golds(answered.question, answered.golds), texts.text(answered.answer)
+        if decided := _rule(golds, answer):
+            return Explanation(decided.probability, decided.rule, 0.0, ())
+        row = np.array(features(golds, answer))
+        bias, added = self._trees.contributions(row)
+        reasons = map(Reason, NAMES, map(float, row), map(float, added))
+        strongest = tuple(sorted(reasons, key=lambda reason: -abs(reason.contribution)))
+        return Explanation(float(_sigmoid(self._trees.logits(row[None]))[0]), None, bias, strongest)
+
+    def _judge(self, answered: Sequence[Answered], texts: "_Texts") -> list[float]:
+        known: dict[Answered, float] = {}
+        rows: dict[Answered, list[float]] = {}
+        for asked in dict.fromkeys(answered):
+            golds, answer = texts.golds(asked.question, asked.golds), texts.text(asked.answer)
+            if decided := _rule(golds, answer):
+                known[asked] = decided.probability
+            else:
+                rows[asked] = features(golds, answer)
+        if rows:
+            chances = _sigmoid(self._trees.logits(np.array(list(rows.values()))))
+            known.update(zip(rows, map(float, chances), strict=True))
+        return [known[asked] for asked in answered]
+
+
+def build() -> Equivalence:
+    """The embedded model, at home in any short English answer."""
+    return _embedded()
+
+
+@lru_cache(maxsize=1)
+def _embedded() -> Equivalence:
+    with as_file(files("hopscope.tracing.entailments").joinpath(MODEL)) as path:
+        return from_file(path)
+
+
+def from_file(path: Path) -> Equivalence:
+    """A model that `hopscope.lab.equivalence.train` wrote.
+
+    Raises:
+        EntailmentError: the file is no such model.
+    """
+    trees = load(path, NAMES)
+    return Equivalence(trees, name=f"equivalence:{sha256(path.read_bytes()).hexdigest()[:8]}")
+
+
+class _Texts:
+    """Each text of one call is read once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, Text] = {}
+        self._golds: dict[tuple[str, tuple[str, ...]], Golds] = {}
+
+    def text(self, text: str) -> Text:
+        if text not in self._texts:
+            self._texts[text] = Text(text)
+        return self._texts[text]
+
+    def golds(self, question: str, golds: Iterable[str]) -> Golds:
+        # Neither the order of the golds nor a repeated one may change a score.
+        key = question, tuple(sorted(set(golds)))
+        if key not in self._golds:
+            self._golds[key] = Golds(self.text(question), [self.text(gold) for gold in key[1]])
+        return self._golds[key]
+
+
+class _Decided(NamedTuple):
+    """A probability that needs no model, and why."""
+
+    probability: float
+    rule: str
+
+
+def _rule(golds: Golds, answer: Text) -> _Decided | None:
+    if not answer.words or not golds.full:
+        same = answer.raw.strip() and answer.raw.strip() in {raw.strip() for raw in golds.raw}
+        return _Decided(1.0, "the same symbols") if same else _Decided(0.0, "nothing to compare")
+    if any(reading.text.words == answer.words for reading in golds.full):
+        return _Decided(1.0, "the same words")
+    wanted = {polarity for reading in golds.full if (polarity := _bare_polarity(reading.text))}
+    if wanted and _asks_whether(golds.question):
+        said = _polarity(answer)
+        return _Decided(float(said in wanted), f"says {said or 'neither yes nor no'}")
+    if answer.numbers and any(_only_numbers_differ(reading.text, answer) for reading in golds.full):
+        return _Decided(0.0, "the same but for numbers")
+    return None
+
+
+def _only_numbers_differ(one: Text, other: Text) -> bool:
+    if not one.numbers - other.numbers or not other.numbers - one.numbers:
+        return False
+    return one.stemset - one.numbers == other.stemset - other.numbers
+
+
+def _polarity(text: Text) -> str | None:
+    return polarity(text.raw) or _TRUTH.get(text.words[0] if text.words else "")
+
+
+def _bare_polarity(text: Text) -> str | None:
+    """Yes or no, of a text that says nothing else."""
+    return _polarity(text) if len(text.words) == 1 else None
+
+
+def _asks_whether(question: Text) -> bool:
+    """Whether yes or no can be the answer; for others they are names, of a band or a film."""
+    first = question.words[0] if question.words else ""
+    return first in AUXILIARIES or ASKING.isdisjoint(question.words)
+
+
+def _distribution(question: Text, premise: Text, hypothesis: Text, chance: float) -> Probabilities:
+    silent = not premise.words or not hypothesis.words or refuses(premise)
+    silent = silent or premise.stemset < hypothesis.stemset
+    whether = _bare_polarity(hypothesis) and _asks_whether(question)
+    silent = silent or bool(whether and not _polarity(premise))
+    rest = 1 - chance
+    return Probabilities(chance, rest if silent else 0.0, 0.0 if silent else rest)
+
+
+def _sigmoid(logits: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-logits)))
