@@ -8,6 +8,7 @@ import typer
 if TYPE_CHECKING:
     from hopscope.runtime.corpus import Corpus
     from hopscope.runtime.index_folder import Manifest
+    from hopscope.runtime.retrievers._phases import Phase
 
 app = typer.Typer(help="Build and look at search indexes.", no_args_is_help=True)
 
@@ -92,7 +93,7 @@ def _create(source: "Corpus", out: Path, *, name: str, overwrite: bool) -> "Mani
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task("Reading", total=source.size)
 
-        def report(phase: bm25.Phase, passages: int) -> None:
+        def report(phase: "Phase", passages: int) -> None:
             if phase == "read":
                 if passages % REPORT_EVERY == 0:
                     bar.update(task, completed=source.bytes_read, description=f"{passages:,} read")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hopscope.runtime.errors import CorpusError
 from hopscope.runtime.json_records import JsonRecords, Located
 from hopscope.runtime.types import Passage, digest
 
@@ -20,8 +21,9 @@ _SUFFIXES = (".gz", ".jsonl", ".json", ".ndjson")
 class Corpus:
     """The passages of a file, in its order. Iterating reads the file; it can be done again."""
 
-    def __init__(self, path: Path) -> None:
-        self._records = JsonRecords(path)
+    def __init__(self, path: Path, *, skip: bool = False) -> None:
+        """With `skip`, records that are broken are left out and noted instead of refused."""
+        self._records = JsonRecords(path, skip=skip)
         self.repeats = 0
         """Passages without an id left out in the latest reading, as they had come before."""
 
@@ -32,6 +34,16 @@ class Corpus:
         while name.endswith(_SUFFIXES):
             name = name[: name.rindex(".")]
         return name
+
+    @property
+    def skipped(self) -> int:
+        """Broken records left out in the latest reading."""
+        return self._records.skipped
+
+    @property
+    def problems(self) -> list[CorpusError]:
+        """What was wrong with the first 100 of them, each with its line."""
+        return self._records.problems
 
     @property
     def size(self) -> int:
@@ -53,14 +65,20 @@ class Corpus:
         # 8 bytes of a hash stand for each id, to hold millions of them.
         seen: dict[int, int] = {}
         for record in self._records:
-            passage, named = self._passage(record)
+            try:
+                passage, named = self._passage(record)
+            except CorpusError as error:
+                self._records.let_pass(error)
+                continue
             mark = int(digest(passage.id)[:16], 16)
             if mark not in seen:
                 seen[mark] = record.line
                 yield passage
             elif named:
                 problem = f"id {passage.id!r} was already given on line {seen[mark]}"
-                raise self._records.fail(record.line, f"{problem}; ids must differ")
+                self._records.let_pass(
+                    self._records.fail(record.line, f"{problem}; ids must differ")
+                )
             else:
                 self.repeats += 1
 

@@ -99,6 +99,21 @@ def verify(folder: Path) -> Manifest:
     return manifest
 
 
+def check_settings(folder: Path, manifest: Manifest, wanted: dict[str, JsonValue]) -> None:
+    """Refuse an index that was built with other settings than it would be now.
+
+    Raises:
+        IndexMismatch: naming the setting, there and here.
+    """
+    for key in sorted(wanted.keys() | manifest.settings.keys()):
+        here, there = wanted.get(key), manifest.settings.get(key)
+        if here != there or there is None:
+            raise IndexMismatch(
+                f"{folder} was built with {key} = {there!r}, this version has {here!r}; "
+                "build the index again"
+            )
+
+
 @contextmanager
 def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """A folder to write an index into, which becomes `target` when the block ends well.

@@ -1,7 +1,8 @@
 """Read JSON objects from a file one at a time: JSON lines or one JSON list, plain or gzipped.
 
 Memory holds one object and one block of text, however long the file is, a list on a single
-line included. Whatever is wrong is a `CorpusError` with the file and the line.
+line included. Whatever is wrong is a `CorpusError` with the file and the line; a reader that is
+told to skip notes it and goes on with the next record, where it can be told where that begins.
 """
 
 import codecs
@@ -18,7 +19,11 @@ from hopscope.runtime.errors import CorpusError
 
 BLOCK = 1 << 16
 _VISIBLE = re.compile(r"\S")
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""How Python's `surrogateescape` writes bytes that are not UTF-8; they are 0xdc00 too high."""
 _GZIP_MAGIC = b"\x1f\x8b"
+NOTED = 100
+"""Skipped records whose errors are kept; further ones are only counted."""
 # An error this near to the end of the block may only mean that the rest is not read yet.
 _TAIL = 16
 
@@ -34,8 +39,13 @@ class Located(NamedTuple):
 class JsonRecords:
     """The objects of a file. Can be read again; reading is tracked for a progress bar."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, skip: bool = False) -> None:
         self.path = path
+        self.skipped = 0
+        """Records left out in the latest reading, as they were broken."""
+        self.problems: list[CorpusError] = []
+        """What was wrong with the first 100 of them."""
+        self._skip = skip
         self.bytes_read = 0
         """How far the latest reading is in the file as it lies on disk."""
         try:
@@ -52,8 +62,17 @@ class JsonRecords:
         """The error for something wrong on a line."""
         return CorpusError(f"{self.path}, line {line}: {problem}")
 
+    def let_pass(self, error: CorpusError) -> None:
+        """Note what is wrong with a record and leave it out; raise it unless told to skip."""
+        if not self._skip:
+            raise error from None
+        self.skipped += 1
+        if self.skipped <= NOTED:
+            self.problems.append(error)
+
     def __iter__(self) -> Iterator[Located]:
-        self.bytes_read = 0
+        self.bytes_read = self.skipped = 0
+        self.problems = []
         try:
             with (
                 self.path.open("rb") as file,
@@ -71,18 +90,22 @@ class JsonRecords:
     def _lines(self, stream: BinaryIO) -> Iterator[Located]:
         for number, data in enumerate(stream, 1):
             try:
-                text = data.decode("utf-8-sig" if number == 1 else "utf-8")
-                if not text.strip():
-                    continue
-                value = json.loads(text)
-            except UnicodeDecodeError as error:
-                raise self._not_utf8(number, error) from None
-            except json.JSONDecodeError as error:
-                problem = f"broken JSON at column {error.colno}: {error.msg}"
-                raise self.fail(number, f"{problem}; each line must be one JSON object") from None
-            except (ValueError, RecursionError) as error:
-                raise self.fail(number, f"JSON that cannot be read: {error}") from None
-            yield self._located(number, value)
+                if located := self._line(number, data):
+                    yield located
+            except CorpusError as error:
+                self.let_pass(error)
+
+    def _line(self, number: int, data: bytes) -> Located | None:
+        try:
+            text = data.decode("utf-8-sig" if number == 1 else "utf-8")
+            return self._located(number, json.loads(text)) if text.strip() else None
+        except UnicodeDecodeError as error:
+            raise self.not_utf8(number, error.object[error.start]) from None
+        except json.JSONDecodeError as error:
+            problem = f"broken JSON at column {error.colno}: {error.msg}"
+            raise self.fail(number, f"{problem}; each line must be one JSON object") from None
+        except (ValueError, RecursionError) as error:
+            raise self.fail(number, f"JSON that cannot be read: {error}") from None
 
     def _list(self, stream: BinaryIO) -> Iterator[Located]:
         text = _Text(self, stream)
@@ -91,7 +114,14 @@ class JsonRecords:
             while True:
                 text.next_character()
                 line = text.line
-                yield self._located(line, text.value())
+                value = text.value()
+                try:
+                    text.check_utf8(line)
+                    located = self._located(line, value)
+                except CorpusError as error:
+                    self.let_pass(error)
+                else:
+                    yield located
                 if text.next_character() != ",":
                     break
                 text.skip(",")
@@ -104,8 +134,8 @@ class JsonRecords:
             raise self.fail(line, f"a JSON object is needed here, not {type(value).__name__}")
         return Located(line, value)
 
-    def _not_utf8(self, line: int, error: UnicodeDecodeError) -> CorpusError:
-        byte = error.object[error.start]
+    def not_utf8(self, line: int, byte: int) -> CorpusError:
+        """The error for a byte that is no part of any character."""
         return self.fail(line, f"byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8")
 
 
@@ -116,10 +146,12 @@ class _Text:
         self.line = 1
         self._records = records
         self._stream = stream
-        self._utf8 = codecs.getincrementaldecoder("utf-8-sig")()
+        # What is not UTF-8 is found in its record, so that it can be skipped with it.
+        self._utf8 = codecs.getincrementaldecoder("utf-8-sig")(errors="surrogateescape")
         self._json = json.JSONDecoder()
         self._window = ""
         self._at = 0
+        self._begun = 0
 
     def next_character(self) -> str:
         """The next character that is not white space; empty at the end."""
@@ -153,8 +185,15 @@ class _Text:
                 raise self._records.fail(line, f"broken JSON: {error.msg}") from None
             except (ValueError, RecursionError) as error:
                 raise self._records.fail(self.line, f"JSON that cannot be read: {error}") from None
+            self._begun = self._at
             self._move(end)
             return value
+
+    def check_utf8(self, line: int) -> None:
+        """Raise if the latest value, which began on `line`, has bytes that are not UTF-8."""
+        if found := _ESCAPED.search(self._window, self._begun, self._at):
+            line += self._window.count("\n", self._begun, found.start())
+            raise self._records.not_utf8(line, ord(found.group()) - 0xDC00)
 
     def _move(self, to: int) -> None:
         self.line += self._window.count("\n", self._at, to)
@@ -164,12 +203,7 @@ class _Text:
         """Read on; False at the end of the file."""
         # Reading as much again as is waiting keeps a very long value linear in time.
         data = self._stream.read(max(BLOCK, len(self._window) - self._at))
-        try:
-            text = self._utf8.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            line = self.line + self._window.count("\n", self._at)
-            line += error.object[: error.start].count(b"\n")
-            raise self._records._not_utf8(line, error) from None
+        text = self._utf8.decode(data, final=not data)
         self._window = self._window[self._at :] + text
         self._at = 0
         return bool(data)

@@ -9,9 +9,9 @@ where n of N passages have the term and f is how often this one has it: Lucene's
 Anserini's. Scores are computed when the index is built, by bm25s.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -24,20 +24,13 @@ from hopscope.runtime.errors import IndexMismatch
 from hopscope.runtime.index_folder import Manifest
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers import _english, _passages
+from hopscope.runtime.retrievers._phases import Progress, silent
 from hopscope.runtime.retrievers._postings import Postings
 from hopscope.runtime.types import Hit, Passage
 
 KIND = "bm25"
 K1 = 0.9
 B = 0.4
-
-Phase = Literal["read", "score", "write"]
-Progress = Callable[[Phase, int], None]
-"""Told what is being done and the number of passages so far."""
-
-
-def _silent(phase: Phase, passages: int) -> None:
-    pass
 
 
 class Bm25:
@@ -91,14 +84,7 @@ def build(*, index: Path) -> Retriever:
     if manifest.kind != KIND:
         raise IndexMismatch(f"{index} is an index of kind {manifest.kind!r}, {KIND!r} is needed")
     k1, b = (manifest.settings.get(key) for key in ("k1", "b"))
-    wanted = _settings(k1=k1, b=b)
-    for key in sorted(wanted.keys() | manifest.settings.keys()):
-        here, there = wanted.get(key), manifest.settings.get(key)
-        if here != there or there is None:
-            raise IndexMismatch(
-                f"{index} was built with {key} = {there!r}, this version has {here!r}; "
-                "build the index again"
-            )
+    index_folder.check_settings(index, manifest, _settings(k1=k1, b=b))
     try:
         scored = bm25s.BM25.load(index, mmap=True, show_progress=False)
         passages = _passages.PassageFile(index)
@@ -125,7 +111,7 @@ def create(
     k1: float = K1,
     b: float = B,
     overwrite: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Manifest:
     """Build an index in a folder, all of it or nothing. The texts are not held in memory.
 

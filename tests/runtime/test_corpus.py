@@ -116,6 +116,51 @@ def test_what_is_wrong_is_told_by_line(
     assert told in str(caught.value)
 
 
+BROKEN = (
+    b'{"id": "b", "text": "caf\xe9"}',
+    b'{"id": "c", "text": ""}',
+    b'{"id": "a", "text": "again"}',
+    b'{"id": "d", "text": "\\ud83d"}',
+    b'"e"',
+)
+TOLD = ("byte 0xe9 is not UTF-8", "'text' is empty", "already given on line 1", "alone", "not str")
+
+
+@pytest.mark.parametrize("form", ["lines", "list"])
+def test_broken_records_can_be_skipped_and_are_told_by_line(tmp_path: Path, form: str) -> None:
+    records = [b'{"id": "a", "text": "x"}', *BROKEN, b'{"id": "z", "text": "\xc3\xa9"}']
+    joined = b"\n".join(records) if form == "lines" else b"[" + b",\n".join(records) + b"]"
+    path = write(tmp_path, joined)
+    with pytest.raises(CorpusError, match="line 2: byte 0xe9"):
+        list(Corpus(path))
+    corpus = Corpus(path, skip=True)
+    for _ in range(2):  # reading again counts anew
+        assert [(p.id, p.text) for p in corpus] == [("a", "x"), ("z", "é")]
+        assert corpus.skipped == len(BROKEN)
+        for line, (problem, told) in enumerate(zip(corpus.problems, TOLD, strict=True), 2):
+            assert f"{path}, line {line}: " in str(problem)
+            assert told in str(problem)
+
+
+def test_a_broken_line_can_be_skipped_but_not_what_follows_broken_json_in_a_list(
+    tmp_path: Path,
+) -> None:
+    lines = Corpus(write(tmp_path, GOOD + '{"id": "b", "text"\n{"text": "y"}\n'), skip=True)
+    assert [p.text for p in lines] == ["x", "y"]
+    assert "line 2: broken JSON at column" in str(lines.problems[0])
+    listed = Corpus(write(tmp_path, '[{"text": "x"},\n{"text" "z"},\n{"text": "y"}]'), skip=True)
+    with pytest.raises(CorpusError, match="line 2: broken JSON"):
+        list(listed)
+
+
+def test_skipped_records_are_counted_without_end_but_only_the_first_are_noted(
+    tmp_path: Path,
+) -> None:
+    corpus = Corpus(write(tmp_path, '{"text": ""}\n' * 1000), skip=True)
+    assert list(corpus) == []
+    assert (corpus.skipped, len(corpus.problems)) == (1000, 100)
+
+
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="does not exist"):
         Corpus(tmp_path / "none.jsonl")

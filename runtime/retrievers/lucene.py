@@ -1,0 +1,318 @@
+"""BM25 by Lucene itself, through Anserini, as pyserini searches.
+
+Lin, Ma, Lin, Yang, Pradeep, Nogueira: Pyserini, SIGIR 2021 (arXiv 2102.10073). Ranks and scores
+are those of `python -m pyserini.search.lucene --bm25`: Anserini's DefaultEnglishAnalyzer with
+Porter's stemmer, k1 0.9, b 0.4, lengths rounded to a byte, of equal scores the lesser id first.
+The folder of an index is a Lucene index besides, which pyserini opens as it is; and an index that
+pyserini made, or one of its prebuilt ones by name, is opened here if it stores its texts.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from hopscope import __version__
+from hopscope.runtime import index_folder
+from hopscope.runtime.errors import CorpusError, IndexMismatch, RetrieverError, UsageError
+from hopscope.runtime.index_folder import Manifest
+from hopscope.runtime.ports import Retriever
+from hopscope.runtime.retrievers import _java
+from hopscope.runtime.retrievers._phases import Progress, silent
+from hopscope.runtime.types import Hit, Passage, digest
+
+KIND = "lucene"
+K1 = 0.9
+B = 0.4
+ANALYZER = "anserini-english-porter"
+BATCH = 1024
+"""Passages handed to Java at once."""
+
+
+class Lucene:
+    """A Lucene index. Threads share its searcher; a batch is spread over threads of Java's."""
+
+    def __init__(self, name: str, searcher: Any, classes: Any) -> None:
+        self._name = name
+        self._searcher = searcher
+        self._list = classes("java.util.ArrayList")
+
+    @property
+    def name(self) -> str:
+        """Kind, corpus and fingerprint."""
+        return self._name
+
+    @property
+    def size(self) -> int:
+        """Passages in the index."""
+        with _java.calling:
+            return int(self._searcher.get_total_num_docs())
+
+    def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
+        """At most `k` passages for each query that have any of its terms, best first; of equal
+        ones that with the lesser id. It is faster to ask for many at once.
+
+        Raises:
+            RetrieverError: Lucene failed, or the index does not store its texts.
+        """
+        if k < 1 or not queries:
+            return [[] for _ in queries]
+        # Half of a surrogate pair is no character to Java.
+        asked = [query.encode("utf-8", "replace").decode() for query in queries]
+        from jnius import JavaException
+
+        with _java.calling:
+            try:
+                if len(asked) == 1:
+                    rankings = [self._searcher.search(asked[0], k)]
+                else:
+                    rankings = self._batch(asked, k)
+                found = [[self._stored(document) for document in ranked] for ranked in rankings]
+            except JavaException as error:
+                raise RetrieverError(f"{self._name}: {_first_line(error)}") from error
+        return [[self._hit(*stored) for stored in ranked] for ranked in found]
+
+    def _batch(self, queries: Sequence[str], k: int) -> list[Any]:
+        texts, numbers = self._list(), self._list()
+        for number, query in enumerate(queries):
+            texts.add(query)
+            numbers.add(str(number))
+        # Anserini takes as many threads as there are processors, whatever it is told.
+        found = self._searcher.batch_search(texts, numbers, k, 1)
+        return [found.get(str(number)) for number in range(len(queries))]
+
+    @staticmethod
+    def _stored(document: Any) -> tuple[str, float, str | None]:
+        """Id, score and text of a hit."""
+        fields = document.lucene_document
+        raw = fields.get("raw")
+        return document.docid, float(document.score), fields.get("contents") if raw is None else raw
+
+    def _hit(self, id: str, score: float, stored: str | None) -> Hit:
+        if stored is None:
+            raise RetrieverError(
+                f"{self._name} stores no texts, only ids; take an index built with -storeRaw"
+            )
+        return Hit(passage=_passage(id, stored, source=self._name), score=score)
+
+
+def build(*, index: Path) -> Retriever:
+    """Open an index made with `hopscope index build --kind lucene`, or by pyserini or Anserini.
+
+    Args:
+        index: a folder, or the name of one of pyserini's prebuilt indexes, which is downloaded
+            unless it lies in pyserini's cache.
+
+    Raises:
+        MissingExtra: pyserini is not installed.
+        UsageError: there is no Java, or no such index.
+        IndexMismatch: the folder is no Lucene index, is damaged, or has settings unknown here.
+    """
+    if (index / index_folder.MANIFEST).is_file():
+        manifest = _own_manifest(index)
+        settings = manifest.settings
+        opened = _open(index, f"{manifest.name}@{manifest.fingerprint[:12]}", settings)
+        found, said = opened.size, manifest.counts.get("passages")
+        if found != said:
+            raise IndexMismatch(
+                f"{index} has {found} passages, its manifest says {said}; build it again"
+            )
+        return opened
+    defaults: dict[str, JsonValue] = {"k1": K1, "b": B}
+    if index.is_dir():
+        return _open(index, f"{index.resolve().name}@{_commit(index)}", defaults)
+    folder, version = _prebuilt(str(index))
+    return _open(folder, f"{index}@{version}", defaults)
+
+
+def create(
+    passages: Iterable[Passage],
+    folder: Path,
+    *,
+    name: str,
+    k1: float = K1,
+    b: float = B,
+    overwrite: bool = False,
+    progress: Progress = silent,
+) -> Manifest:
+    """Build an index in a folder, all of it or nothing. The texts are not held in memory.
+
+    Raises:
+        MissingExtra: pyserini is not installed.
+        UsageError: the folder is taken, or there is no Java.
+        CorpusError: the passages are broken, or there are none.
+        RetrieverError: Lucene failed.
+    """
+    java = _java.classes()
+    sha = hashlib.sha256()
+    count = 0
+    with index_folder.building(folder, overwrite=overwrite) as new:
+        indexer = _Indexer(java, new)
+        for batch in _batches(passages):
+            for passage in batch:
+                sha.update(digest(passage.id, passage.title, passage.text).encode())
+                count += 1
+                progress("read", count)
+            indexer.add(batch)
+        if not count:
+            raise CorpusError("the corpus has no passages")
+        progress("write", count)
+        indexer.close()
+        manifest = Manifest(
+            kind=KIND,
+            name=name,
+            fingerprint=sha.hexdigest(),
+            counts={"passages": count},
+            settings=_settings(k1=k1, b=b),
+            hopscope=__version__,
+        )
+        return index_folder.seal(new, manifest)
+
+
+class _Indexer:
+    """Anserini's writer of an index."""
+
+    def __init__(self, classes: Any, folder: Path) -> None:
+        arguments = ["-collection", "JsonCollection", "-input", "", "-index", str(folder)]
+        # One thread, so that the same corpus gives the same index.
+        arguments += ["-threads", "1", "-storeRaw"]
+        self._folder = folder
+        with self._failing():
+            self._indexer = classes("io.anserini.index.SimpleIndexer")(arguments)
+
+    def add(self, passages: Sequence[Passage]) -> None:
+        documents = [_document(passage) for passage in passages]
+        with self._failing():
+            taken = self._indexer.addRawDocuments(documents)
+        if taken != len(documents):
+            raise RetrieverError(f"Lucene took {taken} of {len(documents)} passages, and not why")
+
+    def close(self) -> None:
+        with self._failing():
+            self._indexer.close()
+        (self._folder / "write.lock").unlink(missing_ok=True)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        from jnius import JavaException
+
+        with _java.calling:
+            try:
+                yield
+            except JavaException as error:
+                message = f"Lucene cannot write {self._folder}: {_first_line(error)}"
+                raise RetrieverError(message) from error
+
+
+def _settings(*, k1: JsonValue, b: JsonValue) -> dict[str, JsonValue]:
+    return {
+        "variant": "lucene",
+        "k1": k1,
+        "b": b,
+        "tokenizer": ANALYZER,
+        "stemmer": "porter",
+        "fields": ["title", "text"],
+    }
+
+
+def _own_manifest(index: Path) -> Manifest:
+    manifest = index_folder.read_manifest(index)
+    if manifest.kind != KIND:
+        raise IndexMismatch(f"{index} is an index of kind {manifest.kind!r}, {KIND!r} is needed")
+    wanted = _settings(k1=manifest.settings.get("k1"), b=manifest.settings.get("b"))
+    index_folder.check_settings(index, manifest, wanted)
+    return manifest
+
+
+def _open(index: Path, name: str, settings: dict[str, JsonValue]) -> Lucene:
+    classes = _java.classes()
+    from jnius import JavaException
+
+    k1, b = (float(str(settings[key])) for key in ("k1", "b"))
+    kind = KIND if (k1, b) == (K1, B) else f"{KIND}(k1={k1:g},b={b:g})"
+    with _java.calling:
+        try:
+            searcher = classes("io.anserini.search.SimpleSearcher")(str(index))
+            searcher.set_bm25(k1, b)
+        except JavaException as error:
+            raise IndexMismatch(
+                f"{index} cannot be opened as a Lucene index: {_first_line(error)}"
+            ) from error
+        return Lucene(f"{kind}:{name}", searcher, classes)
+
+
+def _commit(index: Path) -> str:
+    """Tells one state of a foreign index from another: a hash of Lucene's list of its segments."""
+    segments = sorted(index.glob("segments_*"))
+    if not segments:
+        raise IndexMismatch(
+            f"{index} is no index: it has neither a {index_folder.MANIFEST} nor Lucene's segments; "
+            "make one with `hopscope index build --kind lucene`"
+        )
+    return hashlib.sha256(segments[-1].read_bytes()).hexdigest()[:12]
+
+
+def _prebuilt(name: str) -> tuple[Path, str]:
+    """Folder and version of a prebuilt index, after downloading it if the cache lacks it."""
+    classes = _java.classes()
+    from jnius import JavaException
+
+    with _java.calling:
+        entry = classes("io.anserini.index.prebuilt.PrebuiltInvertedIndex").get(name)
+    if entry is None:
+        raise UsageError(
+            f"there is no folder {name}, and no prebuilt inverted index of that name in pyserini, "
+            "whose documentation lists them"
+        )
+    with _java.calling:
+        try:
+            folder = classes("io.anserini.index.IndexReaderUtils").getIndex(name).toString()
+        except JavaException as error:
+            raise UsageError(
+                f"the prebuilt index {name} ({entry.compressedSize / 1e6:,.0f} MB) could not be "
+                f"downloaded from {entry.urls[0]}; is the network there?"
+            ) from error
+        return Path(folder), str(entry.md5)[:12]
+
+
+def _document(passage: Passage) -> str:
+    """What pyserini calls a JsonCollection document: the title is the first line of `contents`."""
+    contents = f"{passage.title}\n{passage.text}" if passage.title else passage.text
+    return json.dumps({"id": passage.id, "title": passage.title, "contents": contents})
+
+
+def _passage(id: str, stored: str, *, source: str) -> Passage:
+    """The passage that a stored text stands for, in the forms that pyserini's indexes have."""
+    try:
+        value = json.loads(stored)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        return Passage(id=id, text=stored, source=source)
+    title, text = value.get("title"), value.get("text")
+    if isinstance(text, str):
+        return Passage(id=id, title=title or "", text=text, source=source)
+    contents = str(value.get("contents", ""))
+    if isinstance(title, str):
+        text = contents.removeprefix(title).removeprefix("\n") if title else contents
+        return Passage(id=id, title=title, text=text, source=source)
+    first, newline, rest = contents.partition("\n")
+    if newline and rest.strip():
+        return Passage(id=id, title=first.strip().strip('"'), text=rest, source=source)
+    return Passage(id=id, text=contents, source=source)
+
+
+def _batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+    rest = iter(passages)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return text.removeprefix("JVM exception occurred: ")
