@@ -14,6 +14,7 @@ class Kind(StrEnum):
     retrievers = "retrievers"
     readers = "readers"
     meters = "meters"
+    metrics = "metrics"
     credit = "credit"
     entailments = "entailments"
 
@@ -22,7 +23,7 @@ def list_components(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     json: Json = False,
 ) -> None:
-    """List workflows, retrievers, readers, meters, credit rules or entailment models."""
+    """List workflows, retrievers, readers, meters, answer metrics, credit rules or entailments."""
     from importlib import import_module
 
     from hopscope.runtime import components
@@ -33,6 +34,7 @@ def list_components(
         Kind.retrievers: "hopscope.runtime.retrievers",
         Kind.readers: "hopscope.runtime.readers",
         Kind.meters: "hopscope.tracing.meters",
+        Kind.metrics: "hopscope.tracing.answer_metrics",
         Kind.credit: "hopscope.tracing.credit",
         Kind.entailments: "hopscope.tracing.entailments",
     }

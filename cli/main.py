@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from hopscope import __version__
-from hopscope.cli import demo, doctor, eor, index, lab, listing, resume, run, show
+from hopscope.cli import (
+    demo,
+    doctor,
+    eor,
+    erag,
+    errors,
+    index,
+    lab,
+    listing,
+    resume,
+    run,
+    score,
+    show,
+)
 
 app = typer.Typer(
     name="hopscope",
@@ -25,6 +38,9 @@ app.command("run")(run.run_command)
 app.command("resume")(resume.resume)
 app.command("show")(show.show)
 app.command("ls")(show.ls)
+app.command("score")(score.score)
+app.command("errors")(errors.errors)
+app.command("erag")(erag.erag)
 app.command("list")(listing.list_components)
 app.command("doctor")(doctor.doctor)
 app.add_typer(index.app, name="index")

@@ -19,7 +19,7 @@ from hopscope.tracing.answer_metrics import (
     bertscore,
     bleu,
     contains,
-    entailed,
+    equivalence,
     exact_match,
     f1,
     judge_direct,
@@ -29,6 +29,7 @@ from hopscope.tracing.answer_metrics import (
 )
 from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case
 from hopscope.tracing.answer_metrics._rating import rating
+from hopscope.tracing.entailments import equivalence as embedded
 
 STRINGS = [exact_match.build(), f1.build(), contains.build(), lexical_match.build()]
 STRINGS += [rouge_l.build(), bleu.build()]
@@ -113,7 +114,7 @@ def test_every_metric_names_its_normaliser_and_all_are_listed() -> None:
         "bertscore",
         "bleu",
         "contains",
-        "entailed",
+        "equivalence",
         "exact_match",
         "f1",
         "judge_direct",
@@ -142,10 +143,17 @@ def test_bertscore_of_an_encoder(tmp_path: Path) -> None:
         bertscore.build(model="/nowhere")
 
 
-def test_entailment_of_the_best_gold_in_one_call() -> None:
+def test_equivalence_by_the_embedded_model() -> None:
+    metric = equivalence.build(embedded.build())
+    right, wrong = metric.score([case("It was Paris", "Paris"), case("Oslo", "Paris")])
+    assert (right.value or 0) > 0.5 > (wrong.value or 0)
+    assert value(metric, "Paris", "Paris", "Rome") == value(metric, "Paris", "Rome", "Paris")
+
+
+def test_equivalence_with_the_best_gold_in_one_call() -> None:
     table = {("Paris, France", "Paris"): ENTAILS, ("Paris, France", "Rome"): CONTRADICTS}
     model = ScriptedEntailment(table)
-    metric = entailed.build(model)
+    metric = equivalence.build(model)
     found = metric.score([case("Paris, France", "Rome", "Paris"), case("", "Rome"), case(None)])
     assert [m.value for m in found] == [1, 0, None]
     assert len(model.calls) == 1

@@ -1,0 +1,86 @@
+"""`hopscope erag`: how good the rankings of stored runs are to the reader, passage by passage."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli import measured, metrics, render, stored, wiring
+from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
+
+if TYPE_CHECKING:
+    from hopscope.tracing.erag_report import ERAGReport
+
+
+def erag(
+    runs: stored.RunIds = None,
+    metric: metrics.MetricSpec = "exact_match",
+    cutoff: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--cutoff",
+            min=1,
+            help="Measure the first ranks by themselves, too; repeatable.",
+            envvar="HOPSCOPE_CUTOFF",
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int,
+        typer.Option(min=1, help="Of an answer.", envvar="HOPSCOPE_MAX_TOKENS"),
+    ] = 32,
+    workflow: stored.OfWorkflow = None,
+    limit: stored.Limit = None,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    seed: Seed = 0,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Label each passage by the answer the reader gives from it alone, and measure the rankings."""
+    from hopscope.tracing.caching import CachedReader
+    from hopscope.tracing.erag import ERAG
+    from hopscope.tracing.erag_report import erag_report
+
+    judged = metrics.metric(metric, reader=reader, entailment=entailment)
+    loaded = stored.load(db, runs, workflow=workflow, limit=limit)
+    render.progress("loading the reader")
+    asked = CachedReader(wiring.reader(reader))
+    labels = ERAG(asked, judged, max_tokens=max_tokens, seed=seed, cutoffs=tuple(cutoff or ()))
+    render.progress("reading each passage alone")
+    found = erag_report(loaded, labels, seed=seed)
+    render.progress("")
+    if json:
+        render.print_json(found.model_dump(mode="json"))
+    else:
+        _show(found)
+
+
+def _show(found: "ERAGReport") -> None:
+    names = [name for name, mean in found.averages.items() if mean.mean is not None]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for name in ("run", "ranking", "passages", *names, "question → answer"):
+        table.add_column(name, no_wrap=name == "run")
+    for row in found.runs:
+        for ranking in row.rankings:
+            whole = ranking.step is None
+            text = f"{render.plain(row.question)} → {render.plain(row.answer) or 'none'}"
+            table.add_row(
+                row.id[:12],
+                "all shown" if whole else f"step {ranking.step}",
+                str(len(ranking.passages)),
+                *(render.number(ranking.measures[name].value) for name in names),
+                Text(text if whole else ""),
+            )
+    out = render.out()
+    out.print(table)
+    out.print(Text("\nover runs, all passages shown", style="bold"))
+    for name in names:
+        agreement = found.agreement[name]
+        out.print(
+            Text(
+                f"{name}  {measured.mean(found.averages[name])}  "
+                f"τ {measured.value(agreement.kendall)}  ρ {measured.value(agreement.spearman)}"  # noqa: RUF001
+            )
+        )
+    measured.say_why(m for row in found.runs for m in row.rankings[-1].measures.values())

@@ -1,0 +1,138 @@
+"""`hopscope errors`: where stored runs went wrong, and whether systems go wrong together."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli import measured, metrics, render, stored, wiring
+from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Measurement
+    from hopscope.tracing.error_report import Comparison, ErrorReport, RunErrors
+
+
+class By(StrEnum):
+    workflow = "workflow"
+    retriever = "retriever"
+    reader = "reader"
+
+
+SHARES = ("failure", "retriever", "extraction", "hallucination", "lucky_guess", "residual")
+
+
+def errors(
+    runs: stored.RunIds = None,
+    by: Annotated[
+        By, typer.Option(help="What tells systems apart.", envvar="HOPSCOPE_BY")
+    ] = By.workflow,
+    metric: metrics.MetricSpec = "exact_match",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="An answer is right from this value of the metric on.",
+            envvar="HOPSCOPE_THRESHOLD",
+        ),
+    ] = 0.8,
+    max_words: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Leave out questions with a longer answer: those are in no document.",
+            envvar="HOPSCOPE_MAX_WORDS",
+        ),
+    ] = 5,
+    workflow: stored.OfWorkflow = None,
+    limit: stored.Limit = None,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    seed: Seed = 0,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Tell apart retriever, extraction and hallucination errors and lucky guesses (EoR)."""
+    from hopscope.tracing.error_report import error_report
+
+    found = error_report(
+        stored.load(db, runs, workflow=workflow, limit=limit),
+        metrics.metric(metric, reader=reader, entailment=entailment),
+        by=by.value,
+        threshold=threshold,
+        max_words=max_words,
+        seed=seed,
+    )
+    if json:
+        render.print_json(found.model_dump(mode="json"))
+        return
+    if runs:
+        for row in found.runs:
+            _show_run(row)
+    _show_shares(found)
+    if found.comparison:
+        _show_comparison(found.comparison)
+    if found.too_long:
+        render.note(f"{found.too_long} questions left out: an answer exceeds {max_words} words")
+    measured.say_why(row.verdict for row in found.runs)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def _show_run(row: "RunErrors") -> None:
+    """Which errors the run and each step that asked a model has."""
+    question = f"{render.plain(row.question)} → {render.plain(row.answer) or 'none'}"
+    render.out().print(Text(f"{row.id[:12]}  {question}"))
+    for located in row.errors:
+        if located.errors is None:
+            continue
+        found = located.errors.model_dump()
+        kinds = [name.replace("_", " ") for name in SHARES[1:5] if found[name]]
+        kinds += [f"residual: {located.errors.residual}"] if located.errors.residual else []
+        where = "whole run" if located.step is None else f"step {located.step}"
+        said = ", ".join(kinds) or ("right" if located.errors.correct else "wrong")
+        render.out().print(Text(f"  {where}: {said}"))
+
+
+def _show_shares(found: "ErrorReport") -> None:
+    table = _table("system", "questions", *(name.replace("_", " ") for name in SHARES))
+    for system in found.systems:
+        of = f"{system.measured} of {system.total}"
+        table.add_row(Text(render.plain(system.system)), of, *_cells(system.shares))
+        for index, shares in system.steps.items():
+            table.add_row(f"  step {index}", str(shares["failure"].n), *_cells(shares))
+    render.out().print(table)
+
+
+def _cells(shares: "Mapping[str, Measurement]") -> list[str]:
+    return [measured.value(shares[name]) for name in SHARES]
+
+
+def _show_comparison(found: "Comparison") -> None:
+    """The share of a column's failures, and of its errors, that the row's system avoids."""
+    right = found.right
+    names = [render.plain(name) for name in right.systems]
+    out = render.out()
+    out.print(Text(f"\nrelative win ratios over {right.questions} questions", style="bold"))
+    table = _table("wins over", *names, "MRWR", "MRLR")
+    for name, row, wins, losses in zip(names, right.rwr, right.mrwr, right.mrlr, strict=True):
+        cells = [measured.value(cell) for cell in row]
+        table.add_row(name, *cells, measured.value(wins), measured.value(losses))
+    out.print(table)
+    out.print(Text(f"any of them right: {measured.value(right.oracle)}"))
+    for kind, matrix in found.errors.items():
+        title = f"\n{kind.replace('_', ' ')} avoided, over {found.questions} questions"
+        out.print(Text(title, style="bold"))
+        table = _table("avoids", *names)
+        for name, row in zip(names, matrix, strict=True):
+            table.add_row(name, *(measured.value(cell) for cell in row))
+        out.print(table)

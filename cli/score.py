@@ -1,0 +1,70 @@
+"""`hopscope score`: how good the answers of stored runs are, by any metrics."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli import measured, metrics, render, stored, wiring
+from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
+
+if TYPE_CHECKING:
+    from hopscope.tracing.scoring import Scores
+
+DEFAULT = ["exact_match", "f1", "contains"]
+
+MetricSpecs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="NAME[:VALUE]",
+        help="A metric of `hopscope list metrics`; repeatable. The value is for its first option, "
+        "as in f1:spaced or bertscore:FOLDER. By default exact_match, f1 and contains. "
+        "[env var: HOPSCOPE_METRICS, one a line]",
+    ),
+]
+
+
+def score(
+    runs: stored.RunIds = None,
+    metric: MetricSpecs = None,
+    workflow: stored.OfWorkflow = None,
+    limit: stored.Limit = None,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    seed: Seed = 0,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Score the answers of stored runs, one by one and on average."""
+    from hopscope.tracing import scoring
+
+    asked = list(dict.fromkeys(metric or wiring.lines("HOPSCOPE_METRICS") or DEFAULT))
+    built = {spec: metrics.metric(spec, reader=reader, entailment=entailment) for spec in asked}
+    found = scoring.score(stored.load(db, runs, workflow=workflow, limit=limit), built, seed=seed)
+    if json:
+        render.print_json(found.model_dump(mode="json"))
+    else:
+        _show(found)
+
+
+def _show(found: "Scores") -> None:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
+    table.add_column("run", no_wrap=True)
+    table.add_column("workflow", no_wrap=True)
+    for name in found.averages:
+        table.add_column(name, justify="right")
+    table.add_column("question → answer", ratio=1)
+    for row in found.runs:
+        table.add_row(
+            row.id[:12],
+            row.workflow,
+            *(render.number(row.scores[name].value) for name in found.averages),
+            Text(f"{render.plain(row.question)} → {render.plain(row.answer) or 'none'}"),
+        )
+    render.out().print(table)
+    for name, mean in found.averages.items():
+        render.out().print(Text(f"{name}  {measured.mean(mean)}"))
+    measured.say_why(m for row in found.runs for m in row.scores.values())

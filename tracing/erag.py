@@ -1,0 +1,149 @@
+"""eRAG: what each retrieved passage is worth to the reader alone, and the ranking by that.
+
+The reader answers from one passage at a time, with the prompt of naive RAG; a metric of the answer
+is the passage's label; measures of rankings aggregate the labels (Salemi & Zamani 2024,
+arXiv 2404.13781, section 2).
+
+Invariants: equal passages are read once and carry the same label at every rank; a ranking with a
+passage that could not be labelled has no measures, and one without passages none either: both are
+left out of means and counted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.types import Measurement, Passage, Question, Record, Run
+from hopscope.tracing import ranking
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case
+from hopscope.tracing.meters import _asking
+from hopscope.tracing.meters._asking import Content, Unmeasured
+from hopscope.tracing.shown import shown_passages
+
+
+class Ranking(Record):
+    """A ranking with its labels and measures."""
+
+    step: int | None = None
+    """The step that retrieved it; None for all that a run showed its reader, in that order."""
+    passages: tuple[str, ...]
+    """Keys, best rank first."""
+    labels: tuple[Measurement, ...]
+    measures: dict[str, Measurement]
+    """By name: `tracing.ranking`."""
+
+
+@dataclass(frozen=True)
+class ERAG:
+    """Labels passages by the answers that a reader gives from each alone."""
+
+    reader: Reader
+    metric: AnswerMetric
+    _: KW_ONLY
+    max_tokens: int = 64
+    seed: int = 0
+    cutoffs: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for options that no value can come of."""
+        if self.max_tokens < 1 or any(cutoff < 1 for cutoff in self.cutoffs):
+            raise UsageError("eRAG needs at least one token and cutoffs from 1 on")
+
+    @property
+    def estimator(self) -> str:
+        return (
+            f"erag(label={self.metric.estimator}, reader={self.reader.name}, temperature=0, "
+            f"max_tokens={self.max_tokens}, prompt=short_answer)"
+        )
+
+    def labels(self, question: Question, passages: Sequence[Passage]) -> dict[Content, Measurement]:
+        """The label of each distinct passage by its content; one call to the reader.
+
+        Raises:
+            ReaderError, EntailmentError: a model failed.
+        """
+        alone = {_asking.content([passage]): passage for passage in passages}
+        asked = _asking.requests(
+            question.text,
+            [(passage,) for passage in alone.values()],
+            n=1,
+            temperature=0.0,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+        )
+        replies = _asking.generate(self.reader, list(asked.values())) if asked else []
+        written = {
+            key: reply[0].text.strip()
+            for key, reply in zip(asked, replies, strict=True)
+            if not isinstance(reply, Unmeasured)
+        }
+        scored = self.metric.score(
+            [Case(question, text, (alone[key],)) for key, text in written.items()]
+        )
+        found = dict(zip(written, scored, strict=True))
+        for key, reply in zip(asked, replies, strict=True):
+            if isinstance(reply, Unmeasured):
+                found[key] = Measurement(value=None, reason=reply.reason)
+        update = {"estimator": self.estimator}
+        return {key: label.model_copy(update=update) for key, label in found.items()}
+
+    def rank(self, question: Question, rankings: Sequence[Sequence[Passage]]) -> list[Ranking]:
+        """Each ranking with labels and measures.
+
+        Raises:
+            ReaderError, EntailmentError: a model failed.
+        """
+        labels = self.labels(question, [passage for ranked in rankings for passage in ranked])
+        return [
+            self._ranking(ranked, [labels[_asking.content([p])] for p in ranked])
+            for ranked in rankings
+        ]
+
+    def appraise(self, run: Run) -> list[Ranking]:
+        """Of each step that retrieved, its ranking without passages that no model was shown; last
+        the run's, all passages shown in order of first showing.
+
+        Raises:
+            ReaderError, EntailmentError: a model failed.
+        """
+        shown = shown_passages(run)
+        steps = [step for step in run.steps if step.query is not None]
+        rankings = [
+            [hit.passage for hit in step.ranked if hit.passage.key in shown] for step in steps
+        ]
+        found = self.rank(run.question, [*rankings, list(shown.values())])
+        indices = [step.index for step in steps]
+        return [
+            ranked.model_copy(update={"step": index})
+            for ranked, index in zip(found, [*indices, None], strict=True)
+        ]
+
+    def _ranking(self, ranked: Sequence[Passage], labels: Sequence[Measurement]) -> Ranking:
+        return Ranking(
+            passages=tuple(passage.key for passage in ranked),
+            labels=tuple(labels),
+            measures=self._measures(labels),
+        )
+
+    def _measures(self, labels: Sequence[Measurement]) -> dict[str, Measurement]:
+        values = [label.value for label in labels if label.value is not None]
+        reason = None
+        if not labels:
+            reason = "no passage was retrieved and shown"
+        elif len(values) < len(labels):
+            why = next(label.reason for label in labels if label.value is None)
+            reason = f"{len(labels) - len(values)} of {len(labels)} passages have no label: {why}"
+        if reason is not None:
+            found: dict[str, float | None] = dict.fromkeys(ranking.names(self.cutoffs))
+        else:
+            found = ranking.measures(values, binary=self.metric.binary, cutoffs=self.cutoffs)
+            reason = f"not defined for labels between 0 and 1, as those of {self.metric.name}"
+        return {
+            name: Measurement(
+                value=value,
+                reason=reason if value is None else None,
+                estimator=f"{name} of {self.estimator}",
+            )
+            for name, value in found.items()
+        }
