@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hopscope.cli import wiring
-from hopscope.cli.appraise import appraise
+from hopscope.cli.appraise import Appraiser, Measuring
 from hopscope.lab.hopland import data
 from hopscope.runtime.answers import exact_match
 from hopscope.runtime.run import run
@@ -63,7 +63,8 @@ def measure(limit: int, seed: int, samples: int) -> dict[str, Any]:
         begun = perf_counter()
         result = run(workflow, item.question, deps)
         ran = perf_counter()
-        credits = appraise(result, reader, judge, samples=samples, seed=seed)
+        measuring = Measuring(samples=samples, seed=seed)
+        credits = Appraiser(reader, judge, measuring).appraise(result).credits
         rows["seconds to run"].append(ran - begun)
         rows["seconds to appraise"].append(perf_counter() - ran)
         right = exact_match(result.answer or "", item.question.answers)

@@ -1,42 +1,189 @@
-"""Which meters and rules the command line appraises a run with."""
+"""Which meters and rules the command line appraises a run with, and how their options are given:
+`-o seper.weight=uniform`, `-o shapley.permutations=128`."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from inspect import Parameter, signature
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from hopscope.runtime.ports import Entailment, Reader
-    from hopscope.runtime.types import Credit, Run
+    from types import ModuleType
+
+    from hopscope.runtime.ports import Entailment, Reader, UtilityMeter
+    from hopscope.runtime.types import Appraisal, Credit, Run
+    from hopscope.tracing.coalitions import Game
+    from hopscope.tracing.credit._rule import CreditRule
+
+METERS = ("seper", "seper_hard", "grogu")
+RULES = ("trajectory", "leave_one_out", "shapley")
+VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {"seper_hard": ("seper", {"kind": "hard"})}
+"""Meters that are another one with an option set."""
 
 
-def appraise(
-    run: "Run", reader: "Reader", entailment: "Entailment", *, samples: int, seed: int
-) -> "list[Credit]":
-    """SePer soft and hard and GroGU, shared by trajectory, leave-one-out and Shapley.
+def split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The options of a workflow, and those of meters and rules, whose names have a dot."""
+    own = {key: text for key, text in options.items() if "." not in key}
+    return own, {key: text for key, text in options.items() if key not in own}
 
-    The meters share what they ask of the models: the samples of both kinds of SePer are one.
 
-    Raises:
-        ReaderError, EntailmentError: a model failed.
-    """
-    from hopscope.runtime.types import Provenance
-    from hopscope.tracing import appraisal
-    from hopscope.tracing.caching import CachedEntailment, CachedReader
-    from hopscope.tracing.credit import leave_one_out, shapley, trajectory
-    from hopscope.tracing.meters.grogu import GroGU
-    from hopscope.tracing.meters.seper import SePer
+@dataclass(frozen=True)
+class Measuring:
+    """What to measure with: names and texts, as the user gave them."""
 
-    asked, judge = CachedReader(reader), CachedEntailment(entailment)
-    return appraisal.appraise(
-        run,
-        [
-            SePer(asked, judge, samples=samples, seed=seed),
-            SePer(asked, judge, samples=samples, seed=seed, kind="hard"),
-            GroGU(asked, seed=seed),
-        ],
-        [trajectory.build(), leave_one_out.build(), shapley.build()],
-        Provenance(
-            reader=reader.name,
-            entailment=entailment.name,
-            seed=seed,
-            settings={"samples": samples, "counterfactual": "empty", "mode": "frozen"},
-        ),
-    )
+    samples: int
+    seed: int
+    """Of the meters' sampling and the rules'."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """`METER.KEY` or `RULE.KEY` to text. Those of `seper` hold for `seper_hard` too."""
+    meters: Sequence[str] = METERS
+    rules: Sequence[str] = RULES
+
+    def parse(self) -> "Parsed":
+        """
+        Raises:
+            UsageError: there is no such meter, rule or option, or its value is of another type.
+        """
+        from hopscope.runtime.errors import UsageError
+        from hopscope.tracing import credit, meters
+
+        parsed = Parsed({}, {})
+        used: set[str] = set()
+        for chosen, package, found in (
+            (self.meters, meters, parsed.meters),
+            (self.rules, credit, parsed.rules),
+        ):
+            for name in dict.fromkeys(chosen):
+                found[name] = self._component(package, name, used)
+        for key in self.options:
+            if key not in used:
+                names = ", ".join(dict.fromkeys([*parsed.meters, *parsed.rules]))
+                raise UsageError(f"option {key!r} is of no meter or rule asked for: {names}")
+        return parsed
+
+    def _component(self, package: "ModuleType", name: str, used: set[str]) -> "Component":
+        from hopscope.runtime import components
+        from hopscope.runtime.errors import UsageError
+
+        home, fixed = VARIANTS.get(name, (name, {}))
+        build = components.load(package, home).build
+        known = components.options(build)
+        given = {"samples": str(self.samples), "seed": str(self.seed)}
+        given = {key: text for key, text in given.items() if key in known}
+        for owner in dict.fromkeys((home, name)):
+            for key, text in self.options.items():
+                if key.startswith(f"{owner}."):
+                    used.add(key)
+                    given[key.removeprefix(f"{owner}.")] = text
+        for variant, (of, changes) in VARIANTS.items():
+            if of == home and changes.keys() & given.keys():
+                raise UsageError(f"{home}.{min(changes)} goes with the meter's name: {variant}")
+        return Component(build, components.parse_options(build, {**given, **fixed}))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """For the provenance: what was not left at its default."""
+        parsed = self.parse()
+        found: dict[str, Any] = {"samples": self.samples}
+        for key in sorted(self.options):
+            owner, _, option = key.partition(".")
+            built = (parsed.meters | parsed.rules).get(owner)
+            found[key] = built.options[option] if built else self.options[key]
+        return found
+
+
+class Component(NamedTuple):
+    """A meter or a rule before it is built."""
+
+    build: Any
+    options: dict[str, Any]
+
+
+class Parsed(NamedTuple):
+    meters: dict[str, Component]
+    rules: dict[str, Component]
+
+
+class Appraised(NamedTuple):
+    """What was measured, and when and at what cost."""
+
+    credits: "list[Credit]"
+    appraisal: "Appraisal"
+
+
+class Appraiser:
+    """Meters and rules, built. The meters share what they ask of the models: the samples of both
+    kinds of SePer are one."""
+
+    def __init__(self, reader: "Reader", entailment: "Entailment", measuring: Measuring) -> None:
+        """
+        Raises:
+            UsageError: an option has a value that no measurement can come of.
+        """
+        from hopscope.tracing.caching import CachedEntailment, CachedReader
+        from hopscope.tracing.metering import MeteredReader
+
+        self._metered = MeteredReader(reader)
+        self.reader = CachedReader(self._metered)
+        """Remembers what it was asked, and what that cost is counted."""
+        self._entailment = CachedEntailment(entailment)
+        self._measuring = measuring
+        parsed = measuring.parse()
+        self.meters: list[UtilityMeter] = [self._meter(m) for m in parsed.meters.values()]
+        self.rules: list[CreditRule] = [r.build(**r.options) for r in parsed.rules.values()]
+
+    def appraise(
+        self,
+        run: "Run",
+        *,
+        games: "Sequence[Game] | None" = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Appraised:
+        """Credits of a run's steps, or of what plays in the `games`; `settings` says how.
+
+        The cost is all that was asked of `reader` since the last call, whoever asked.
+
+        Raises:
+            ReaderError, EntailmentError: a model failed.
+        """
+        from hopscope.runtime.types import Appraisal, Provenance
+        from hopscope.tracing import appraisal
+
+        provenance = Provenance(
+            reader=self.reader.name,
+            entailment=self._entailment.name,
+            seed=self._measuring.seed,
+            settings={
+                **self._measuring.settings,
+                **(settings or {"counterfactual": "empty", "mode": "frozen"}),
+            },
+        )
+        begun = perf_counter()
+        credits = appraisal.appraise(run, self.meters, self.rules, provenance, games=games)
+        return Appraised(
+            credits,
+            Appraisal(
+                run_id=run.id,
+                provenance=provenance,
+                measured=datetime.now(UTC),
+                usage=self._metered.take(),
+                seconds=perf_counter() - begun,
+            ),
+        )
+
+    def _meter(self, component: Component) -> "UtilityMeter":
+        from hopscope.runtime.errors import UsageError
+
+        ports = {"reader": self.reader, "entailment": self._entailment}
+        positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        given: list[object] = []
+        for parameter in signature(component.build).parameters.values():
+            if parameter.kind in positional:
+                if parameter.name not in ports:
+                    raise UsageError(
+                        f"a meter that needs a {parameter.name} cannot be asked for here"
+                    )
+                given.append(ports[parameter.name])
+        meter: UtilityMeter = component.build(*given, **component.options)
+        return meter

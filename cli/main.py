@@ -12,6 +12,7 @@ import typer
 
 from hopscope import __version__
 from hopscope.cli import (
+    credit,
     demo,
     doctor,
     eor,
@@ -37,6 +38,7 @@ app.command("demo")(demo.demo)
 app.command("run")(run.run_command)
 app.command("resume")(resume.resume)
 app.command("show")(show.show)
+app.command("credit")(credit.credit)
 app.command("ls")(show.ls)
 app.command("score")(score.score)
 app.command("errors")(errors.errors)

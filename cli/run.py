@@ -10,7 +10,7 @@ import typer
 from hopscope.cli import render, run_table, wiring
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Credit, Question
+    from hopscope.runtime.types import Question
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="What to answer.")]
 WorkflowName = Annotated[
@@ -75,7 +75,8 @@ Options = Annotated[
     typer.Option(
         "-o",
         metavar="KEY=VALUE",
-        help="An option of the workflow; repeatable. [env var: HOPSCOPE_OPTIONS, one a line]",
+        help="An option of the workflow, or METER.KEY=VALUE of a meter, as in "
+        "seper.weight=uniform; repeatable. [env var: HOPSCOPE_OPTIONS, one a line]",
     ),
 ]
 Database = Annotated[
@@ -198,7 +199,7 @@ def execute(
     The run is in the database before it is appraised, so that nothing of it is lost when the
     appraisal stops; and it is printed even when it could not be stored.
     """
-    from hopscope.cli.appraise import appraise
+    from hopscope.cli.appraise import Appraised, Appraiser, Measuring, split
     from hopscope.cli.checkpoints import Settings, opened
     from hopscope.runtime.run import run
     from hopscope.runtime.state import Deps
@@ -206,7 +207,10 @@ def execute(
     from hopscope.tracing.evaluators import emit
     from hopscope.tracing.telemetry import captures_content, telemetry
 
-    built = wiring.workflow(workflow, options)
+    own, of_meters = split(options)
+    built = wiring.workflow(workflow, own)
+    measuring = Measuring(samples=samples, seed=seed, options=of_meters)
+    measuring.parse()  # tells what is wrong before anything is loaded
     judge = wiring.entailment(entailment)
     with (
         opened(checkpoint) as checkpoints,
@@ -231,6 +235,7 @@ def execute(
         model = wiring.reader(reader)
         if corpus != wiring.HOPLAND and reader == wiring.TINY:
             render.note(NO_MODEL_FOR_REAL_TEXT)
+        appraiser = Appraiser(model, judge, measuring)
         deps = Deps(
             reader=model,
             retriever=retriever,
@@ -242,22 +247,30 @@ def execute(
         saver = checkpoints.saver if checkpoints else None
         result = run(built, question, deps, checkpointer=saver, run_id=run_id)
         code = EXIT_CODES[result.status]
-        credits: list[Credit] = []
+        measured: list[Appraised] = []
         stored = _tried("stored", lambda: store.save(result))
         if result.steps and result.status != "interrupted":
             render.progress("measuring what each step was worth")
 
             def measure() -> None:
-                credits.extend(appraise(result, model, judge, samples=samples, seed=seed))
-                emit(result, credits, capture=deps.capture_content)
+                measured.append(appraiser.appraise(result))
+                emit(result, measured[0].credits, capture=deps.capture_content)
 
-            measured = _tried("appraised", measure)
-            if measured == 0 and stored == 0:
-                stored = _tried("stored with its credits", lambda: store.save_credits(credits))
-            code = max(code, measured)
+            appraised = _tried("appraised", measure)
+            if appraised == 0 and stored == 0:
+                [(credits, appraisal)] = measured
+                stored = _tried(
+                    "stored with its credits", lambda: store.save_credits(credits, [appraisal])
+                )
+            code = max(code, appraised)
         code = max(code, stored)
         render.progress("")
-    run_table.show_run(result, credits, json=json)
+    run_table.show_run(
+        result,
+        [credit for found in measured for credit in found.credits],
+        [found.appraisal for found in measured],
+        json=json,
+    )
     if checkpoint and result.status != "ok":
         render.note(f"go on with: hopscope resume {result.id[:12]} --checkpoint {checkpoint}")
     return code

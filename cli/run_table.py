@@ -14,19 +14,27 @@ from rich.text import Text
 from hopscope.cli.render import number, out, plain, print_json
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Credit, Run
-    from hopscope.tracing.report import RunReport, StepReport, Total
+    from hopscope.runtime.types import Appraisal, Credit, Run, Usage
+    from hopscope.tracing.report import AppraisalReport, PassageReport, RunReport, StepReport, Total
 
 BAR_CELLS = 8
 TABLE_WIDTH = 130
 """Columns below which the table would squeeze its text."""
 
 
-def show_run(run: "Run", credits: "Iterable[Credit]", *, json: bool) -> None:
-    """Print a run with the credit of every step."""
+def show_run(
+    run: "Run",
+    credits: "Iterable[Credit]",
+    appraisals: "Iterable[Appraisal]" = (),
+    *,
+    settings_hash: str | None = None,
+    json: bool,
+) -> None:
+    """Print a run with the credit of every step, by the appraisal of those settings or else the
+    one that `tracing.report.chosen` chooses."""
     from hopscope.tracing.report import report
 
-    found = report(run, credits)
+    found = report(run, credits, appraisals, settings_hash=settings_hash)
     if json:
         print_json(found.model_dump(mode="json"))
         return
@@ -39,6 +47,8 @@ def show_run(run: "Run", credits: "Iterable[Credit]", *, json: bool) -> None:
     _total(console, found.total)
     ended = found.stop_reason or found.status
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
+    if found.appraisal:
+        _appraisal(console, found.appraisal)
     for reason in _reasons(found):
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
 
@@ -132,9 +142,18 @@ def _deed(step: "StepReport") -> Text:
             text.append(
                 f" +{name}" if passage.new else f" ({name})", "green" if passage.new else "dim"
             )
+            text.append(_share(passage))
     elif step.output is not None:
         text.append(f"→ {plain(step.output)}")
     return text
+
+
+def _share(passage: "PassageReport") -> str:
+    """The passage's Shapley share, where it has one."""
+    seper = passage.credit.seper if passage.credit else None
+    if seper is None or seper.shapley is None:
+        return ""
+    return f" {number(seper.shapley, signed=True)}"
 
 
 def bar(value: float | None) -> Text:
@@ -152,11 +171,7 @@ def interval(value: float, low: float | None, high: float | None) -> str:
 
 
 def _total(console: Console, total: "Total") -> None:
-    spent = (
-        f"{total.retrievals} retrievals, {total.usage.calls} calls, "
-        f"{total.usage.input_tokens} + {total.usage.output_tokens} tokens, {total.seconds:.2f} s"
-    )
-    parts = [spent]
+    parts = [f"{total.retrievals} retrievals, {spent(total.usage, total.seconds)}"]
     if total.seper and total.seper.delta is not None:
         seper = total.seper
         change = interval(total.seper.delta, seper.low, seper.high)
@@ -167,6 +182,21 @@ def _total(console: Console, total: "Total") -> None:
     line = Text("total  ", style="bold")
     line.append(", ".join(parts), style="not bold")
     console.print(line)
+
+
+def _appraisal(console: Console, found: "AppraisalReport") -> None:
+    line = f"measured with {spent(found.usage, found.seconds)}"
+    options = ", ".join(f"{key}={plain(str(value))}" for key, value in found.settings.items())
+    line += f"  {found.id[:8]} ({options})"
+    if found.others:
+        line += f"  also measured: {', '.join(other[:8] for other in found.others)}"
+    console.print(Text(line, style="dim"))
+
+
+def spent(usage: "Usage", seconds: float) -> str:
+    return (
+        f"{usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens, {seconds:.2f} s"
+    )
 
 
 def _reasons(found: "RunReport") -> list[str]:

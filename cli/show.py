@@ -1,27 +1,54 @@
 """`hopscope show` and `hopscope ls`: what the database holds."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hopscope.cli import render, run_table
 from hopscope.cli.run import Database, Json
 
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Run
+    from hopscope.store.store import Store
+
+
+RunSpec = Annotated[
+    str, typer.Argument(metavar="[RUN]", help="A run's id or its beginning; by default the last.")
+]
+LAST = "last"
+
+
+def find(store: "Store", run: str) -> "Run":
+    """The run of an id or the only one that begins so, or the `last`.
+
+    Raises:
+        StoreError: there is none, or several.
+    """
+    return store.latest() if run == LAST else store.load(run)
+
 
 def show(
-    run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="A run's id or its beginning.")
+    run: RunSpec = LAST,
+    appraisal: Annotated[
+        str | None,
+        typer.Option(
+            "--appraisal",
+            metavar="HASH",
+            help="Show credits of these settings, by the hash that `show` prints or its beginning; "
+            "by default those of the whole run measured last.",
+            envvar="HOPSCOPE_APPRAISAL",
+        ),
     ] = None,
     db: Database = None,
     json: Json = False,
 ) -> None:
-    """Show a stored run, the latest by default, with the credit of every step."""
+    """Show a stored run with the credit of every step."""
     from hopscope.store.store import Store
 
     with Store.open(db) as store:
-        found = store.load(run) if run else store.latest()
-        credits = store.credits(found.id)
-    run_table.show_run(found, credits, json=json)
+        found = find(store, run)
+        credits, appraisals = store.credits(found.id), store.appraisals(found.id)
+    run_table.show_run(found, credits, appraisals, settings_hash=appraisal, json=json)
 
 
 def ls(

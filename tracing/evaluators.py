@@ -54,9 +54,10 @@ def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
 
 
 def title(credit: Credit) -> str:
-    """The evaluation's name, such as `seper.trajectory`."""
+    """The evaluation's name, such as `seper.trajectory`, for a passage `seper.shapley of KEY`."""
     before = credit.step is None and credit.rule == "level"
-    return f"{credit.meter}.{'baseline' if before else credit.rule}"
+    name = f"{credit.meter}.{'baseline' if before else credit.rule}"
+    return name if credit.passage is None else f"{name} of {credit.passage}"
 
 
 def _context(trace_id: str, span_id: str) -> SpanContext | None:

@@ -1,13 +1,48 @@
 """A run and its credits as one readable record: what `--json` prints and tables show.
 
 The shape is a public contract: scripts read it.
+
+One appraisal at a time is shown, which is all credits with one provenance: shares of one seed do
+not sum to the total of another. Which one, is the same here and in lists of runs: see `chosen`.
 """
 
 from collections.abc import Iterable
+from datetime import datetime
 
-from hopscope.runtime.types import Credit, Measurement, Record, Run, RunStatus, Step, Usage
+from pydantic import JsonValue
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import (
+    Appraisal,
+    Credit,
+    Measurement,
+    Provenance,
+    Record,
+    Run,
+    RunStatus,
+    Step,
+    Usage,
+)
 
 SEPER, GROGU = "seper", "grogu"
+
+
+class PassageSePer(Record):
+    """What one passage did, while the other steps' evidence stayed."""
+
+    shapley: float | None
+    """The passage's share of the step's `leave_one_out`."""
+    low: float | None
+    """95 % interval of `shapley`."""
+    high: float | None
+    leave_one_out: float | None
+    """What would be lost without the passage."""
+    reason: str | None = None
+    """Why a value is missing."""
+
+
+class PassageCredit(Record):
+    seper: PassageSePer | None = None
 
 
 class PassageReport(Record):
@@ -16,6 +51,8 @@ class PassageReport(Record):
     score: float
     new: bool
     """Whether this step brought the passage into the evidence for the first time."""
+    credit: PassageCredit | None = None
+    """None unless credit was measured over the passages of the step."""
 
 
 class StepSePer(Record):
@@ -89,6 +126,24 @@ class Total(Record):
     grogu: StepGroGU | None = None
 
 
+class AppraisalReport(Record):
+    """How the credits shown were measured, and what that cost."""
+
+    id: str
+    """The settings' hash."""
+    reader: str
+    entailment: str | None
+    seed: int
+    settings: dict[str, JsonValue]
+    measured: datetime | None
+    """When last; None for credits of before this was kept."""
+    usage: Usage
+    """What was asked of the reader, all measurings with these settings together."""
+    seconds: float
+    others: tuple[str, ...]
+    """Settings' hashes of the run's other appraisals, the latest last."""
+
+
 class RunReport(Record):
     id: str
     question: str
@@ -103,23 +158,34 @@ class RunReport(Record):
     seed: int
     steps: tuple[StepReport, ...]
     total: Total
+    appraisal: AppraisalReport | None = None
+
+
+def chosen(credits: Iterable[Credit]) -> Provenance | None:
+    """Which of a run's appraisals is shown: the one measured last of those that measured the whole
+    run, which are those with a `total` by any meter; else the one measured last.
+
+    `credits` come in the order they were measured in, as from the store.
+    """
+    given = list(credits)
+    whole = [credit for credit in given if credit.step is None and credit.rule == "total"]
+    return next((credit.provenance for credit in reversed(whole or given)), None)
 
 
 class _Credits:
-    """Looks credits of one appraisal up by meter, rule and step.
+    """Looks credits of one appraisal up by meter, rule, step and passage."""
 
-    Of several appraisals the last is taken: shares of one seed do not sum to the total of another.
-    """
-
-    def __init__(self, credits: Iterable[Credit]) -> None:
-        given = list(credits)
-        last = given[-1].provenance if given else None
+    def __init__(self, credits: Iterable[Credit], provenance: Provenance | None) -> None:
         self._found = {
-            (c.meter, c.rule, c.step): c.measurement for c in given if c.provenance == last
+            (c.meter, c.rule, c.step, c.passage): c.measurement
+            for c in credits
+            if c.provenance == provenance
         }
 
-    def __call__(self, meter: str, rule: str, step: int | None) -> Measurement | None:
-        return self._found.get((meter, rule, step))
+    def __call__(
+        self, meter: str, rule: str, step: int | None, passage: str | None = None
+    ) -> Measurement | None:
+        return self._found.get((meter, rule, step, passage))
 
 
 def _value(measurement: Measurement | None) -> float | None:
@@ -130,9 +196,29 @@ def _reason(*measurements: Measurement | None) -> str | None:
     return next((m.reason for m in measurements if m and m.reason), None)
 
 
-def report(run: Run, credits: Iterable[Credit]) -> RunReport:
-    """Put a run and its credits together."""
-    credit = _Credits(credits)
+def report(
+    run: Run,
+    credits: Iterable[Credit],
+    appraisals: Iterable[Appraisal] = (),
+    *,
+    settings_hash: str | None = None,
+) -> RunReport:
+    """Put a run and the credits of one of its appraisals together: of the one whose settings' hash
+    begins so, or else of the one `chosen`.
+
+    Raises:
+        UsageError: no appraisal's settings have such a hash.
+    """
+    given = list(credits)
+    hashes = list(dict.fromkeys(c.provenance.settings_hash for c in given))
+    shown = chosen(given)
+    if settings_hash is not None:
+        meant = [name for name in hashes if name.startswith(settings_hash)]
+        if len(meant) != 1:
+            known = ", ".join(name[:8] for name in hashes) or "there are none"
+            raise UsageError(f"{settings_hash!r} does not name one of the appraisals: {known}")
+        shown = next(c.provenance for c in given if c.provenance.settings_hash == meant[0])
+    credit = _Credits(given, shown)
     return RunReport(
         id=run.id,
         question=run.question.text,
@@ -147,6 +233,21 @@ def report(run: Run, credits: Iterable[Credit]) -> RunReport:
         seed=run.seed,
         steps=tuple(_step(run, step, credit) for step in run.steps),
         total=_total(run, credit),
+        appraisal=_appraisal(shown, hashes, list(appraisals)) if shown else None,
+    )
+
+
+def _appraisal(
+    shown: Provenance, hashes: list[str], appraisals: list[Appraisal]
+) -> AppraisalReport:
+    own = [a for a in appraisals if a.provenance == shown]
+    return AppraisalReport(
+        id=shown.settings_hash,
+        **shown.model_dump(),
+        measured=max((a.measured for a in own), default=None),
+        usage=sum((a.usage for a in own), Usage()),
+        seconds=sum(a.seconds for a in own),
+        others=tuple(name for name in hashes if name != shown.settings_hash),
     )
 
 
@@ -182,6 +283,7 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
                 title=hit.passage.title,
                 score=hit.score,
                 new=hit.passage.key in step.new,
+                credit=_passage(step, hit.passage.key, credit),
             )
             for hit in step.ranked
         ),
@@ -192,6 +294,22 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
         stop_reason=step.stop_reason,
         credit=StepCredit(seper=seper, grogu=grogu),
         per_1000_tokens=_per_1000_tokens(run, step, seper),
+    )
+
+
+def _passage(step: Step, key: str, credit: _Credits) -> PassageCredit | None:
+    share = credit(SEPER, "shapley", step.index, key)
+    without = credit(SEPER, "leave_one_out", step.index, key)
+    if share is None and without is None:
+        return None
+    return PassageCredit(
+        seper=PassageSePer(
+            shapley=_value(share),
+            low=share.low if share else None,
+            high=share.high if share else None,
+            leave_one_out=_value(without),
+            reason=_reason(share, without),
+        )
     )
 
 

@@ -43,7 +43,8 @@ def database(tmp_path: Path) -> list[str]:
 def without_times(report: dict[str, Any]) -> dict[str, Any]:
     steps = [{k: v for k, v in step.items() if k != "seconds"} for step in report["steps"]]
     total = {k: v for k, v in report["total"].items() if k != "seconds"}
-    return {**report, "id": "", "steps": steps, "total": total}
+    measured = {**report["appraisal"], "measured": "", "seconds": 0}
+    return {**report, "id": "", "steps": steps, "total": total, "appraisal": measured}
 
 
 def test_the_demo_credits_every_retrieval_and_show_repeats_it_from_sql(
@@ -62,7 +63,7 @@ def test_the_demo_credits_every_retrieval_and_show_repeats_it_from_sql(
         assert isinstance(seper["shapley"], float)
         assert isinstance(seper["leave_one_out"], float)
         assert isinstance(grogu["delta"], float)
-        assert {"id", "title", "score", "new"} == set(step["passages"][0])
+        assert {"id", "title", "score", "new", "credit"} == set(step["passages"][0])
     total = demo["total"]["seper"]["delta"]
     assert sum(s["credit"]["seper"]["delta"] for s in demo["steps"]) == pytest.approx(total)
     assert sum(s["credit"]["seper"]["shapley"] for s in demo["steps"]) == pytest.approx(total)

@@ -1,0 +1,264 @@
+"""`hopscope credit`: what the steps of a stored run, or their passages, were worth, by other rules,
+meters or counterfactuals than it was appraised with."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopscope.cli import credit_table, render, wiring
+from hopscope.cli.appraise import METERS, RULES, Appraised, Appraiser, Measuring
+from hopscope.cli.run import (
+    CorpusSpec,
+    Database,
+    EntailmentSpec,
+    Json,
+    ReaderSpec,
+    Samples,
+    TraceContent,
+    TraceFile,
+)
+from hopscope.cli.show import LAST, RunSpec, find
+
+if TYPE_CHECKING:
+    from hopscope.runtime.ports import Entailment, Retriever
+    from hopscope.runtime.run import Workflow
+    from hopscope.runtime.types import Run
+    from hopscope.tracing.coalitions import Game
+    from hopscope.tracing.games import Counterfactual, FrozenGame
+
+ALL = "all"
+
+
+class Against(StrEnum):
+    empty = "empty"
+    random = "random"
+    leave_out = "leave-out"
+
+
+class Mode(StrEnum):
+    frozen = "frozen"
+    replay = "replay"
+
+
+class Over(StrEnum):
+    steps = "steps"
+    passages = "passages"
+
+
+def credit(
+    run: RunSpec = LAST,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="trajectory|solo|leave-one-out|shapley|all",
+            help="How the gain is shared; repeatable. By default all but solo.",
+            envvar="HOPSCOPE_RULE",
+        ),
+    ] = None,
+    meter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--meter",
+            metavar="seper|seper_hard|grogu",
+            help="What is shared; repeatable. By default these three.",
+            envvar="HOPSCOPE_METER",
+        ),
+    ] = None,
+    counterfactual: Annotated[
+        Against,
+        typer.Option(
+            help="What is there without it: nothing, random passages, or what others found too.",
+            envvar="HOPSCOPE_COUNTERFACTUAL",
+        ),
+    ] = Against.empty,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="frozen: later queries as they were, from the record. replay: run the workflow "
+            "again without the step; needs the reader and corpus of the run.",
+            envvar="HOPSCOPE_MODE",
+        ),
+    ] = Mode.frozen,
+    over: Annotated[
+        Over,
+        typer.Option(
+            help="Credit each step, or each passage within its step.", envvar="HOPSCOPE_OVER"
+        ),
+    ] = Over.steps,
+    corpus: CorpusSpec = wiring.HOPLAND,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    samples: Samples = 10,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of all sampling; by default the run's.", envvar="HOPSCOPE_SEED"),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            metavar="NAME.KEY=VALUE",
+            help="An option of a meter or rule, as in seper.weight=uniform; repeatable. "
+            "`hopscope list meters` and `list credit` print them. "
+            "[env var: HOPSCOPE_METER_OPTIONS, one a line]",
+        ),
+    ] = None,
+    db: Database = None,
+    trace_file: TraceFile = None,
+    trace_content: TraceContent = True,
+    json: Json = False,
+) -> None:
+    """Share the worth of a stored run among its steps or passages, in any way.
+
+    The workflow is not run again, except by --mode replay. The credits are kept beside the run's
+    earlier ones.
+    """
+    from hopscope.store.store import Store
+    from hopscope.tracing.evaluators import emit
+    from hopscope.tracing.telemetry import captures_content, telemetry
+
+    options = wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS"))
+    with Store.open(db) as store:
+        found = find(store, run)
+        measuring = Measuring(
+            samples=samples,
+            seed=found.seed if seed is None else seed,
+            options=options,
+            meters=_meters(meter),
+            rules=_rules(rule),
+        )
+        measuring.parse()  # tells what is wrong before anything is loaded
+        judge = wiring.entailment(entailment)
+        retriever = None
+        if counterfactual is Against.random or mode is Mode.replay:
+            render.progress("loading the corpus")
+            retriever = _corpus(corpus, found)
+        render.progress("loading the reader")
+        model = wiring.reader(reader)
+        if model.name != found.reader and mode is Mode.frozen:
+            render.note(f"{model.name} measures what {found.reader or 'another'} has read")
+        appraiser = Appraiser(model, judge, measuring)
+        against = _against(counterfactual, found, retriever, measuring.seed)
+        games: Sequence[Game] = _games(over, found, against)
+        if mode is Mode.replay and retriever is not None:
+            games = _replayed(found, games, against, appraiser, judge, retriever)
+        settings: dict[str, Any] = {"counterfactual": counterfactual.value, "mode": mode.value}
+        if counterfactual is Against.random and retriever is not None:
+            settings["corpus"] = retriever.name
+        render.progress("measuring")
+        measured = appraiser.appraise(found, games=games, settings=settings)
+        store.save_credits(measured.credits, [measured.appraisal])
+        with telemetry(trace_file, warn=render.note):
+            emit(found, measured.credits, capture=trace_content and captures_content())
+        render.progress("")
+    credit_table.show(found, measured, json=json)
+    if rule or meter:
+        _tell_missing(measured, appraiser)
+
+
+def _meters(given: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(name.replace("-", "_") for name in given or METERS)
+
+
+def _rules(given: Sequence[str] | None) -> tuple[str, ...]:
+    from hopscope.runtime import components
+    from hopscope.tracing import credit
+
+    chosen = [name.replace("-", "_") for name in given or RULES]
+    return tuple(components.names(credit)) if ALL in chosen else tuple(chosen)
+
+
+def _corpus(spec: str, run: "Run") -> "Retriever":
+    from hopscope.runtime.errors import UsageError
+
+    retriever = wiring.corpus(spec)
+    if retriever.name != run.retriever:
+        raise UsageError(
+            f"the run searched {run.retriever}, but --corpus {spec} is {retriever.name}: give the "
+            "corpus of the run"
+        )
+    return retriever
+
+
+def _against(
+    kind: Against, run: "Run", retriever: "Retriever | None", seed: int
+) -> "Counterfactual":
+    from hopscope.runtime.errors import UsageError
+    from hopscope.tracing.games import Counterfactual, random_passages
+
+    if kind is not Against.random:
+        return Counterfactual("leave-out" if kind is Against.leave_out else "empty")
+    passages = getattr(retriever, "passages", None)
+    if passages is None:
+        raise UsageError("this corpus cannot be drawn from: --counterfactual random needs an index")
+    return random_passages(run, passages, seed=seed)
+
+
+def _games(over: Over, run: "Run", against: "Counterfactual") -> "list[FrozenGame]":
+    from hopscope.tracing.games import over_passages, over_steps
+
+    if over is Over.steps:
+        return [over_steps(run, against)]
+    inside = [over_passages(run, step.index, against) for step in run.steps]
+    return [game for game in inside if game is not None]
+
+
+def _replayed(
+    run: "Run",
+    games: "Iterable[Any]",
+    against: "Counterfactual",
+    appraiser: Appraiser,
+    judge: "Entailment",
+    retriever: "Retriever",
+) -> "list[Game]":
+    from hopscope.runtime.state import Deps
+    from hopscope.tracing.replay import ReplayGame, check
+
+    workflow = _rebuilt(run)
+    deps = Deps(
+        reader=appraiser.reader,
+        retriever=retriever,
+        entailment=judge,
+        seed=run.seed,
+        capture_content=False,
+    )
+    render.progress("repeating the run")
+    check(run, workflow, deps)
+    played: list[Game] = [ReplayGame(game, run, workflow, deps, against) for game in games]
+    runs = sum(
+        len({c for r in appraiser.rules for c in r.needs(game.players)} - {frozenset(game.players)})
+        for game in played
+    )
+    render.note(f"mode replay runs {run.workflow} again, about {runs} times")
+    return played
+
+
+def _rebuilt(run: "Run") -> "Workflow":
+    from hopscope import workflows
+    from hopscope.runtime import components
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.run import Workflow
+
+    build = components.load(workflows, run.workflow).build
+    unknown = ", ".join(run.options.keys() - components.options(build).keys())
+    if unknown:
+        raise UsageError(f"workflow {run.workflow} no longer has the run's options {unknown}")
+    return Workflow(name=run.workflow, graph=build(**run.options), options=run.options)
+
+
+def _tell_missing(measured: Appraised, appraiser: Appraiser) -> None:
+    """GroGU with key tokens has no credit by rules that weigh its value without evidence in."""
+    there = {(credit.meter, credit.rule) for credit in measured.credits}
+    if not there:
+        render.note("no step brought a passage that was shown: there is nothing to share")
+        return
+    for meter in appraiser.meters:
+        missing = [rule.name for rule in appraiser.rules if (meter.name, rule.name) not in there]
+        if missing:
+            render.note(
+                f"{meter.name} is not shared by {', '.join(missing)}: without documents its key "
+                "tokens follow another rule; -o grogu.score=entropy has one rule for both"
+            )

@@ -1,0 +1,100 @@
+"""How `hopscope credit` prints what it found: a table for each meter, a column for each rule."""
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli.appraise import Appraised
+from hopscope.cli.render import out, plain, print_json
+from hopscope.cli.run_table import interval, spent
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Credit, Run
+
+Who = tuple[int | None, str | None]
+
+
+def show(run: "Run", measured: Appraised, *, json: bool) -> None:
+    """Print credits and what measuring them cost."""
+    if json:
+        print_json(_record(run, measured))
+        return
+    console = out()
+    console.print(Text(plain(run.question.text), style="bold"))
+    titles = _titles(run)
+    for meter in dict.fromkeys(credit.meter for credit in measured.credits):
+        found = [credit for credit in measured.credits if credit.meter == meter]
+        console.print(_table(run, titles, meter, found))
+    reasons = dict.fromkeys(c.measurement.reason for c in measured.credits if c.measurement.reason)
+    for reason in reasons:
+        console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+    appraisal = measured.appraisal
+    settings = ", ".join(f"{k}={plain(str(v))}" for k, v in appraisal.provenance.settings.items())
+    console.print(
+        Text(
+            f"run {run.id[:12]}  measured with {spent(appraisal.usage, appraisal.seconds)}  "
+            f"{appraisal.provenance.settings_hash[:8]} ({settings}, "
+            f"seed={appraisal.provenance.seed})",
+            style="dim",
+        )
+    )
+
+
+def _table(run: "Run", titles: dict[str, str], meter: str, credits: "list[Credit]") -> Table:
+    rules = list(dict.fromkeys(credit.rule for credit in credits))
+    cells: dict[Who, dict[str, str]] = {}
+    for credit in credits:
+        measured = credit.measurement
+        text = (
+            "-" if measured.value is None else interval(measured.value, measured.low, measured.high)
+        )
+        cells.setdefault((credit.step, credit.passage), {})[credit.rule] = text
+    table = Table(title=meter, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("step, passage", overflow="fold", ratio=1)
+    for rule in rules:
+        table.add_column(rule.replace("_", "-"), justify="right", no_wrap=True)
+    names = {step.index: step.name for step in run.steps}
+    for step, passage in sorted(cells, key=_place):
+        who = "run" if step is None else names.get(step, "")
+        if passage is not None:
+            who = f"  {plain(titles.get(passage))}  {plain(passage)}"
+        number = "" if step is None else str(step)
+        table.add_row(number, who, *(cells[step, passage].get(rule, "") for rule in rules))
+    return table
+
+
+def _place(who: Who) -> tuple[bool, int, bool]:
+    """Steps in order with their passages, whose order is kept, below; the run as a whole last."""
+    step, passage = who
+    return step is None, step or 0, passage is not None
+
+
+def _titles(run: "Run") -> dict[str, str]:
+    return {passage.key: passage.title for step in run.steps for passage in step.evidence}
+
+
+def _record(run: "Run", measured: Appraised) -> dict[str, Any]:
+    """The shape is a public contract: scripts read it."""
+    appraisal, titles = measured.appraisal, _titles(run)
+    return {
+        "run": run.id,
+        "question": run.question.text,
+        "appraisal": {
+            "id": appraisal.provenance.settings_hash,
+            **appraisal.model_dump(mode="json", include={"measured", "usage", "seconds"}),
+            **appraisal.provenance.model_dump(mode="json"),
+        },
+        "credits": [
+            {
+                "step": credit.step,
+                "passage": credit.passage,
+                "title": titles.get(credit.passage) if credit.passage else None,
+                "rule": credit.rule,
+                "meter": credit.meter,
+                **credit.measurement.model_dump(mode="json"),
+            }
+            for credit in measured.credits
+        ],
+    }
