@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopscope.cli import render, wiring
+from hopscope.cli import render, retrieval, wiring
 from hopscope.cli.run import CorpusSpec, EntailmentSpec, Options, ReaderSpec, Seed
 
 if TYPE_CHECKING:
@@ -70,9 +70,10 @@ def fit(
     built = wiring.workflow("eor", options)
     asked = _questions(dataset)[:limit]
     render.progress("loading the corpus and the reader")
+    model = wiring.reader(reader)
     deps = Deps(
-        reader=wiring.reader(reader),
-        retriever=wiring.corpus(corpus),
+        reader=model,
+        retriever=retrieval.retriever(corpus, model, seed=seed),
         entailment=wiring.entailment(entailment),
         seed=seed,
         capture_content=False,

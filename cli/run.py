@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopscope.cli import render, run_table, wiring
+from hopscope.cli import render, retrieval, run_table, wiring
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Question
@@ -36,8 +36,10 @@ CorpusSpec = Annotated[
     str,
     typer.Option(
         "--corpus",
-        metavar="hopland|DIR",
-        help="The embedded world, or the folder of an index.",
+        "--retriever",
+        metavar="hopland|DIR|EXPRESSION",
+        help="The embedded world, the folder of an index, or an expression of several such as "
+        "rrf(bm25:DIR,searxng:URL)@RR@5: see docs/workflows.md.",
         envvar="HOPSCOPE_CORPUS",
     ),
 ]
@@ -142,6 +144,9 @@ def run_command(
     if not question.strip():
         raise typer.BadParameter("the question is empty", param_hint="QUESTION")
     options = wiring.parse_pairs(option or wiring.lines("HOPSCOPE_OPTIONS"))
+    # Those that choose among candidates have a k that says how many to choose.
+    if k is None and "k" not in options and not wiring.takes(workflow, "candidates"):
+        k = retrieval.size(corpus) if wiring.takes(workflow, "k") else None
     if k is not None and wiring.takes(workflow, "k"):
         options["k"] = str(k)
     elif k is not None and str(k) != os.environ.get("HOPSCOPE_K", "").strip():
@@ -211,6 +216,7 @@ def execute(
     built = wiring.workflow(workflow, own)
     measuring = Measuring(samples=samples, seed=seed, options=of_meters)
     measuring.parse()  # tells what is wrong before anything is loaded
+    retrieval.parse(corpus)  # likewise, as far as that can be told now
     judge = wiring.entailment(entailment)
     with (
         opened(checkpoint) as checkpoints,
@@ -229,11 +235,11 @@ def execute(
                 seed=seed,
             )
             run_id = checkpoints.begin(begun.model_dump_json())
-        render.progress("loading the corpus")
-        retriever = wiring.corpus(corpus)
         render.progress("loading the reader")
         model = wiring.reader(reader)
-        if corpus != wiring.HOPLAND and reader == wiring.TINY:
+        render.progress("loading the corpus")
+        retriever = retrieval.retriever(corpus, model, seed=seed)
+        if reader == wiring.TINY and not retrieval.embedded_only(corpus):
             render.note(NO_MODEL_FOR_REAL_TEXT)
         appraiser = Appraiser(model, judge, measuring)
         deps = Deps(

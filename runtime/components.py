@@ -6,6 +6,7 @@ registry to edit. Files whose names begin with "_" are helpers.
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -66,3 +67,38 @@ def parse_options(build: Callable[..., Any], given: Mapping[str, str]) -> dict[s
             reason = error.errors()[0]["msg"]
             raise UsageError(f"option {name}={text}: {reason}") from None
     return resolved
+
+
+def named(
+    package: ModuleType,
+    spec: str,
+    given: Mapping[str, str] | None = None,
+    *,
+    provided: Mapping[str, Any] | None = None,
+) -> partial[Any]:
+    """`build` of the component that a text names, `NAME` or `NAME:ARGUMENT`, with all its options.
+
+    The argument is its first option. `provided` are objects that no text can
+    name, by option; those that the component does not take are left out.
+
+    Raises:
+        UsageError: there is no such component, or its options are not those given.
+    """
+    name, _, argument = spec.partition(":")
+    build = load(package, name).build
+    objects = {n: value for n, value in (provided or {}).items() if n in options(build)}
+    asked = dict(given or {})
+    if argument:
+        where = next((option for option in options(build) if option not in objects), None)
+        if where is None:
+            raise UsageError(f"{spec}: {name} takes nothing after its name")
+        if where in asked:
+            raise UsageError(f"{spec}: {where} is given twice")
+        asked[where] = argument
+    if taken := asked.keys() & objects.keys():
+        raise UsageError(f"{spec}: {min(taken)} is not to be given: it is the run's own")
+    resolved = parse_options(build, asked) | objects
+    for option, value in resolved.items():
+        if value is inspect.Parameter.empty:
+            raise UsageError(f"{spec} needs {option}: give {name}:{option.upper()}")
+    return partial(build, **resolved)

@@ -1,4 +1,4 @@
-"""What may stand between a retriever and the reader: rerankers and compressors.
+"""What may stand between a retriever and the reader: fusions, rerankers and compressors.
 
 Like the ports they are batched and need no inheritance. A stage keeps the keys of the passages it
 was given, so that evidence stays what was retrieved, however short it has become.
@@ -30,6 +30,22 @@ class Candidates(NamedTuple):
     @property
     def passages(self) -> tuple[Passage, ...]:
         return tuple(hit.passage for hit in self.hits)
+
+
+class Fusion(Protocol):
+    """Makes one ranking of several."""
+
+    @property
+    def name(self) -> str:
+        """Kind and settings."""
+        ...
+
+    def fuse(self, rankings: Sequence[Sequence[Hit]], weights: Sequence[float]) -> list[Hit]:
+        """All passages of the rankings, each once, best first; equal ones as they came.
+
+        A passage is the same in two rankings when its key is.
+        """
+        ...
 
 
 class Reranked(NamedTuple):

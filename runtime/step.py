@@ -6,6 +6,7 @@ the `Step`, and opens the spans. Calling the decorated function with its options
 node: `graph.add_node("retrieve", retrieve(k=4))`.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from langgraph.runtime import Runtime
 
 from hopscope.runtime import spans
 from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.stages import Note, Noting
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import (
     Exchange,
@@ -47,6 +49,9 @@ class _Log:
     scored: list[Usage] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     hits: list[Hit] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    said: str | None = None
+    """The last text that the node itself asked for, not a stage of its retriever."""
 
     @property
     def usage(self) -> Usage:
@@ -58,12 +63,28 @@ class _Log:
         keys = (key for e in self.exchanges for key in e.request.prompt.shown)
         return tuple(dict.fromkeys(keys))
 
+    @property
+    def output(self) -> str | None:
+        """What the node said, or else, as JSON, what the stages of its retriever did."""
+        if self.said is None and self.notes:
+            told = [note.model_dump(mode="json", exclude_none=True) for note in self.notes]
+            return json.dumps(told, ensure_ascii=False)
+        return self.said
+
+    @property
+    def parse_ok(self) -> bool | None:
+        """Whether stages could read all replies; None where none had to."""
+        told = [note.parse_ok for note in self.notes if note.parse_ok is not None]
+        return all(told) if told else None
+
 
 @dataclass(frozen=True)
 class _RecordingReader:
     inner: Reader
     log: _Log
     capture: bool
+    speaks: bool = True
+    """Whether its text is what the node says."""
 
     @property
     def name(self) -> str:
@@ -84,6 +105,8 @@ class _RecordingReader:
                     span_id=span_id,
                 )
             )
+        if self.speaks and replies:
+            self.log.said = replies[-1][-1].text
         return replies
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
@@ -109,6 +132,17 @@ class _RecordingRetriever:
         self.log.queries.extend(queries)
         self.log.hits.extend(hit for ranking in rankings for hit in ranking)
         return rankings
+
+
+def _noting(deps: Deps, log: _Log) -> Retriever:
+    """The retriever; if it has stages, with what they ask and do in the log."""
+    if not isinstance(deps.retriever, Noting):
+        return deps.retriever
+
+    def recording(reader: Reader) -> Reader:
+        return _RecordingReader(reader, log, deps.capture_content, speaks=False)
+
+    return deps.retriever.recorded(recording, log.notes.append)
 
 
 def step(
@@ -152,14 +186,12 @@ def _execute(
     recording = replace(
         deps,
         reader=_RecordingReader(deps.reader, log, deps.capture_content),
-        retriever=_RecordingRetriever(deps.retriever, log, deps.capture_content),
+        retriever=_RecordingRetriever(_noting(deps, log), log, deps.capture_content),
     )
     started, begun = datetime.now(UTC), perf_counter()
     with spans.step(name, kind, index=len(past), capture=deps.capture_content) as span:
         update = dict(call(recording))
         output = update.pop("output", None)
-        if output is None and log.exchanges:
-            output = log.exchanges[-1].generations[-1].text
         evidence = update.get("evidence", state.get("evidence", ()))
         known = {key for step in past for key in step.new}
         taken = Step(
@@ -172,8 +204,8 @@ def _execute(
             shown=log.shown,
             evidence=evidence,
             exchanges=tuple(log.exchanges),
-            output=output,
-            parse_ok=update.pop("parse_ok", None),
+            output=log.output if output is None else output,
+            parse_ok=update.pop("parse_ok", log.parse_ok),
             stop_reason=update.get("stop_reason"),
             usage=log.usage,
             started=started,

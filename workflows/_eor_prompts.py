@@ -2,31 +2,23 @@
 
 from collections.abc import Sequence
 
+from hopscope.runtime.compressors import summary
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows._prompts import ask
-
-SUMMARY_TASK = (
-    "Do not answer the question. Summarise the documents truthfully in at most 200 words, above "
-    "all what matters for the answer."
-)
-SUMMARY_WORDS, SUMMARY_TOKENS = 200, 300
-SUMMARY = "summary"  # as a source
 
 
 def summarise(question: str, shown: Sequence[Passage], seed: int) -> GenerationRequest:
-    prompt = ask(question, shown, SUMMARY_TASK)
-    return GenerationRequest(prompt=prompt, max_tokens=SUMMARY_TOKENS, seed=seed)
+    return summary.request(question, shown, seed, summary.WORDS)
 
 
-def cut(summary: str) -> str:
-    """Its first 200 words: more would be no compression."""
-    return " ".join(summary.split()[:SUMMARY_WORDS])
+def cut(text: str) -> str:
+    """The first 200 words of a summary."""
+    return summary.cut(text, summary.WORDS)
 
 
-def as_document(summary: str) -> tuple[Passage, ...]:
+def as_document(text: str) -> tuple[Passage, ...]:
     """A summary in the place of the passages it was made of; an empty one is no document."""
-    return (Passage(title="Summary", text=summary, source=SUMMARY),) if summary else ()
+    return (summary.as_passage(text),) if text else ()
 
 
 def answer(
@@ -34,6 +26,6 @@ def answer(
 ) -> GenerationRequest:
     """A short answer. A summary is the reader's own text and does not count as shown."""
     prompt = short_answer(question, shown)
-    keys = tuple(passage.key for passage in shown if passage.source != SUMMARY)
+    keys = tuple(passage.key for passage in shown if passage.source != summary.SOURCE)
     prompt = prompt.model_copy(update={"shown": keys})
     return GenerationRequest(prompt=prompt, max_tokens=max_tokens, stop=("\n",), seed=seed)

@@ -1,0 +1,127 @@
+"""From the expression that names a retriever to the retriever.
+
+Sources are opened and components loaded once, before anything is asked; what names stand for is the
+caller's to say, because indexes, readers and meters live in other places.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from hopscope.runtime import components, compressors, fusions, rerankers
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.expression import (
+    Choice,
+    Compress,
+    Expression,
+    Fuse,
+    Join,
+    Keep,
+    Nothing,
+    Rerank,
+    Source,
+)
+from hopscope.runtime.expression import sources as names
+from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
+from hopscope.runtime.retrievers._composed import Composed, Stage, Staged
+
+LISTWISE, SUMMARY = Choice("listwise"), Choice("summary")
+ASKS = frozenset({"reader", "meter"})
+"""Options that a component takes which asks a reader."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the names in an expression stand for."""
+
+    source: Callable[[str], Retriever]
+    """Opens an index or a service by its name."""
+    reader: Reader
+    """The run's, which stages ask that name no other."""
+    other_reader: Callable[[str], Reader]
+    """Loads one that a stage names with `reader=`."""
+    meter: Callable[[Reader], UtilityMeter] | None = None
+    """What `utility` ranks by."""
+    seed: int = 0
+
+
+def compose(expression: Expression, parts: Parts) -> Retriever:
+    """The retriever that an expression names; a source alone is that source itself.
+
+    Raises:
+        UsageError: a source or a component is not there, or its options are not as given.
+    """
+    check(expression)
+    sources = {name: parts.source(name) for name in names(expression)}
+    stages = {wanted: _stage(wanted, parts) for wanted in _staged(expression)}
+    if isinstance(expression, Source):
+        return sources[expression.name]
+    told = [*(source.name for source in sources.values()), *(s.name for s in stages.values())]
+    return Composed(
+        name=f"{expression} [{'; '.join(dict.fromkeys(told))}]" if told else str(expression),
+        expression=expression,
+        sources=sources,
+        stages=stages,
+    )
+
+
+def check(expression: Expression) -> None:
+    """Look for mistakes that can be told before anything is loaded.
+
+    Raises:
+        UsageError: a component is not there, or its options are not as given.
+    """
+    for wanted in _staged(expression):
+        _named(wanted, {"reader": None, "meter": None, "seed": 0})
+
+
+def _staged(expression: Expression) -> tuple[Staged, ...]:
+    """All within it that a component does."""
+    match expression:
+        case Nothing() | Source():
+            return ()
+        case Keep(inner):
+            return _staged(inner)
+        case Join(parts):
+            return tuple(stage for part in parts for stage in _staged(part))
+        case Fuse(_, fused):
+            return (expression, *(stage for part in fused for stage in _staged(part.inner)))
+        case Rerank(inner) | Compress(inner):
+            return (expression, *_staged(inner))
+
+
+def _named(wanted: Staged, provided: Mapping[str, Any]) -> partial[Any]:
+    """`build` of the component with its options."""
+    package: ModuleType
+    match wanted:
+        case Fuse(by):
+            package, choice, where = fusions, by, f"{by.name}(...)"
+        case Rerank(_, by):
+            package, choice, where = rerankers, by or LISTWISE, wanted.operator
+        case Compress(_, by):
+            package, choice, where = compressors, by or SUMMARY, wanted.operator
+    given = dict(choice.options)
+    own = given.pop("reader", None)
+    try:
+        build = components.named(package, choice.name, given, provided=provided)
+        if own is not None and not ASKS & build.keywords.keys():
+            raise UsageError(f"{choice.name} asks no reader, but reader={own} is given")
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
+    return build
+
+
+def _stage(wanted: Staged, parts: Parts) -> Stage:
+    own = dict(wanted.by.options).get("reader") if wanted.by else None
+    reader = parts.reader if own is None else parts.other_reader(own)
+
+    def build(reader: Reader) -> partial[Any]:
+        meter = parts.meter(reader) if parts.meter else None
+        return _named(wanted, {"reader": reader, "meter": meter, "seed": parts.seed})
+
+    made = build(reader)()
+    asks = ASKS & build(reader).keywords.keys()
+    name = made.name if own is None else f"{made.name} by {reader.name}"
+    return Stage((lambda reader: build(reader)()) if asks else (lambda _: made), reader, name)

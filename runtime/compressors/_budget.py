@@ -1,0 +1,140 @@
+"""Texts as units with a value each, and which of them stay.
+
+A unit is what is kept or dropped as a whole: a token of the reader, a word or a sentence. The last
+two are made of all tokens that begin in them.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from math import ceil
+from statistics import fmean
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pysbd
+
+from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.types import Message, Passage, Prompt, Scored
+
+UnitKind = Literal["token", "word", "sentence"]
+_WORD = re.compile(r"\s*\S+")
+
+
+class Unit(NamedTuple):
+    """A piece of a text."""
+
+    text: str
+    """With the space before it."""
+    tokens: int
+    value: float
+    """Mean over its tokens."""
+
+
+def plain(task: str) -> Prompt:
+    """A prompt without documents, after which a passage's text is scored."""
+    return Prompt(messages=(Message(role="user", content=task),))
+
+
+def checked(scored: Scored, reader: str) -> Scored:
+    """
+    Raises:
+        ReaderError: the reader gives no likelihoods.
+    """
+    if len(scored.logprobs) != len(scored.tokens):
+        raise ReaderError(
+            f"compressing needs the probability of each token, which {reader} does not give: "
+            "choose another reader, or @CP(summary)"
+        )
+    return scored
+
+
+def units(tokens: Sequence[str], values: Sequence[float], kind: UnitKind) -> list[Unit]:
+    """The text that the tokens spell, in units."""
+    text = "".join(tokens)
+    if kind == "token":
+        return [Unit(t, 1, value) for t, value in zip(tokens, values, strict=True)]
+    pieces = _WORD.findall(text) if kind == "word" else sentences(text)
+    found: list[Unit] = []
+    at = end = start = 0
+    for number, piece in enumerate(pieces, start=1):
+        end += len(piece)
+        first = at
+        # The last piece takes what is left: spaces at the end, tokens that spell nothing.
+        while at < len(tokens) and (start < end or number == len(pieces)):
+            start += len(tokens[at])
+            at += 1
+        value = fmean(values[first:at]) if at > first else found[-1].value if found else 0.0
+        found.append(Unit(piece, at - first, value))
+    return found
+
+
+def sentences(text: str) -> list[str]:
+    """The text cut before each sentence; together they are the text."""
+    starts, position = [0], 0
+    for segment in _segmenter().segment(text):
+        start = text.find(segment.strip(), position)
+        if start < 0:  # pysbd marks stops with rare signs and loses those of the text itself
+            continue
+        position = start + len(segment.strip())
+        starts.append(start)
+    bounds = sorted({0, *starts[2:], len(text)})
+    return [text[a:b] for a, b in pairwise(bounds)]
+
+
+@cache
+def _segmenter() -> pysbd.Segmenter:
+    return pysbd.Segmenter(language="en", clean=False)
+
+
+def above_percentile(given: Sequence[Sequence[Unit]], ratio: float) -> list[list[Unit]]:
+    """The units of each text without those whose value lies strictly below the percentile `ratio`
+    of all."""
+    values = [unit.value for text in given for unit in text]
+    if not values:
+        return [[] for _ in given]
+    least = float(np.percentile(values, 100 * ratio))
+    return [[unit for unit in text if unit.value >= least] for text in given]
+
+
+def within(given: Sequence[Sequence[Unit]], tokens: int) -> list[list[Unit]]:
+    """The units of the highest values, of equal ones the earlier, that together have at most
+    `tokens` tokens; in their old order."""
+    places = [(t, u) for t, text in enumerate(given) for u in range(len(text))]
+    kept: set[tuple[int, int]] = set()
+    for t, u in sorted(places, key=lambda place: -given[place[0]][place[1]].value):
+        if given[t][u].tokens <= tokens:
+            kept.add((t, u))
+            tokens -= given[t][u].tokens
+    return [[unit for u, unit in enumerate(text) if (t, u) in kept] for t, text in enumerate(given)]
+
+
+def total(given: Sequence[Sequence[Unit]]) -> int:
+    """Tokens."""
+    return sum(unit.tokens for text in given for unit in text)
+
+
+def spelled(kept: Sequence[Unit]) -> str:
+    return " ".join("".join(unit.text for unit in kept).split())
+
+
+def budget(rate: float, tokens: int | None, before: int) -> int:
+    """Tokens that may stay: `tokens`, else the share `rate` of those before, rounded up."""
+    return tokens if tokens is not None else ceil(round(rate * before, 9))
+
+
+def check(name: str, share: float, tokens: int | None) -> None:
+    """
+    Raises:
+        UsageError: a share outside of [0, 1], or no token to keep.
+    """
+    if not 0 <= share <= 1:
+        raise UsageError(f"{name}: a share of {share:g} is not from 0 to 1")
+    if tokens is not None and tokens < 1:
+        raise UsageError(f"{name}: tokens={tokens}: keep one token or more")
+
+
+def texts(passages: Sequence[Passage]) -> list[str]:
+    """Spaces at the ends are not scored: readers differ in what they make of them."""
+    return [passage.text.strip() for passage in passages]

@@ -1,0 +1,146 @@
+"""A loaded cross-encoder: pairs of texts in, one logit each out."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.readers._batches import Size, pack
+from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._loading import choose_device, quiet, refusal
+from hopscope.runtime.readers._transformers import first_line
+from hopscope.runtime.rerankers.cross_encoder import passage_text
+from hopscope.runtime.stages import Candidates, Reranked
+from hopscope.runtime.types import Hit
+
+
+class Pair(NamedTuple):
+    """Query and passage as the model is fed them."""
+
+    inputs: dict[str, list[int]]
+    cut: bool
+    """Whether the passage lost its end."""
+
+
+class CrossEncoder:
+    """Threads may share it; one computes at a time."""
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        max_length: int,
+        title: bool,
+        max_batch_tokens: int,
+    ) -> None:
+        self.name = f"cross_encoder:{name}"
+        self._model = model
+        self._tokenizer = tokenizer
+        self._max_length = min(max_length, _longest(model.config, tokenizer))
+        self._title = title
+        self._max_batch_tokens = max_batch_tokens
+        self._lock = threading.Lock()
+
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
+        """As the protocol says; pairs of all queries are computed together, in batches of like
+        length.
+
+        Raises:
+            ReaderError: the model failed.
+        """
+        with self._lock, torch.inference_mode():
+            try:
+                pairs = [[self._encode(each.query, hit) for hit in each.hits] for each in asked]
+                flat = [pair for row in pairs for pair in row]
+                logits = iter(self._logits(flat))
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise ReaderError(f"{self.name}: {first_line(error)}") from error
+        results = []
+        for candidates, row in zip(asked, pairs, strict=True):
+            hits = (hit.model_copy(update={"score": next(logits)}) for hit in candidates.hits)
+            ranked = tuple(sorted(hits, key=lambda hit: -hit.score))
+            results.append(Reranked(ranked, cut=sum(pair.cut for pair in row)))
+        return results
+
+    def _encode(self, query: str, hit: Hit) -> Pair:
+        text = passage_text(hit.passage, title=self._title)
+        whole = self._tokenizer(query, text, verbose=False)
+        if len(whole.input_ids) <= self._max_length:
+            return Pair(dict(whole), cut=False)
+        alone = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
+        ends = [end for _, end in self._tokenizer(query, **alone).offset_mapping]
+        room = self._max_length - self._tokenizer.num_special_tokens_to_add(pair=True)
+        if len(ends) > (most := room * 3 // 4):
+            query = query[: ends[most - 1]]
+        inputs = self._tokenizer(query, text, truncation="only_second", max_length=self._max_length)
+        return Pair(dict(inputs), cut=True)
+
+    def _logits(self, pairs: Sequence[Pair]) -> list[float]:
+        logits = [0.0] * len(pairs)
+        sizes = [Size(len(pair.inputs["input_ids"])) for pair in pairs]
+        for batch in pack(sizes, self._max_batch_tokens):
+            padded = self._tokenizer.pad([pairs[i].inputs for i in batch], return_tensors="pt")
+            found = self._model(**padded.to(self._model.device)).logits
+            for i, logit in zip(batch, found.double().flatten().tolist(), strict=True):
+                logits[i] = logit
+        return logits
+
+
+def load(
+    checkpoint: Checkpoint, *, device: str, max_length: int, title: bool, max_batch_tokens: int
+) -> CrossEncoder:
+    """Bring a checkpoint into memory, in single precision.
+
+    Raises:
+        UsageError: transformers cannot load it, or it does not give one score.
+    """
+    where = choose_device(device)
+    auto_model: Any = AutoModelForSequenceClassification
+    options: Any = {"local_files_only": True, "trust_remote_code": False}
+    with quiet():
+        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
+            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
+        if config.num_labels != 1:
+            raise UsageError(
+                f"{checkpoint.name} has {config.num_labels} outputs; a cross-encoder that "
+                "reranks has one, the score"
+            )
+        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
+            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
+        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
+            model, report = auto_model.from_pretrained(
+                checkpoint.folder,
+                config=config,
+                use_safetensors=True,
+                dtype="float32",
+                output_loading_info=True,
+                **options,
+            )
+            model = model.to(where).eval()
+    # A checkpoint without a classifier would be given a random one.
+    if missing := sorted(report["missing_keys"]):
+        raise UsageError(f"{checkpoint.name}: is no trained reranker, it lacks {missing[0]}")
+    if max_length < 16:
+        raise UsageError(f"max_length={max_length}: a pair of texts needs 16 tokens or more")
+    return CrossEncoder(
+        model,
+        tokenizer,
+        name=checkpoint.name,
+        max_length=max_length,
+        title=title,
+        max_batch_tokens=max_batch_tokens,
+    )
+
+
+def _longest(config: Any, tokenizer: Any) -> int:
+    """Tokens the model takes; relatives of RoBERTa count positions from their padding index on."""
+    positions: int = getattr(config, "max_position_embeddings", None) or 512
+    if "roberta" in config.model_type or config.model_type == "camembert":
+        positions -= (config.pad_token_id or 0) + 1
+    limit: int = tokenizer.model_max_length
+    return min(positions, limit)

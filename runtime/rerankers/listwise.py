@@ -1,0 +1,56 @@
+"""RankGPT: a reader writes the order of the candidates, window by window from the tail.
+
+The windows and the dialogue are those of the workflow `rankgpt`. Scores are 1, 1/2, 1/3, ... by
+place.
+
+Source: Sun, Yan, Ma, Wang, Ren, Chen, Yin, Ren: Is ChatGPT Good at Search? Investigating Large
+Language Models as Re-Ranking Agents, EMNLP 2023 (arXiv 2304.09542).
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.rerankers._order import by_place
+from hopscope.runtime.rerankers._ranking import rank, windows
+from hopscope.runtime.stages import Candidates, Reranked
+
+
+@dataclass(frozen=True)
+class Listwise:
+    """See the module."""
+
+    _: KW_ONLY
+    reader: Reader
+    window: int = 20
+    """Candidates that are ranked in one reply."""
+    stride: int = 10
+    """How far one window begins before the one that was ranked before it."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for windows that leave gaps or never move."""
+        windows(1, self.window, self.stride)
+
+    @property
+    def name(self) -> str:
+        return f"listwise(window={self.window},stride={self.stride})"
+
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
+        """As the protocol says; `ok` is whether each reply named a passage.
+
+        Raises:
+            ReaderError: the reader failed, or a window does not fit it.
+        """
+        return [self._rank(candidates) for candidates in asked]
+
+    def _rank(self, candidates: Candidates) -> Reranked:
+        listed, readable = candidates.passages, True
+        for here in windows(len(listed), self.window, self.stride):
+            ranked, ok = rank(self, candidates.query, listed[here], "relevance")
+            listed = (*listed[: here.start], *ranked, *listed[here.stop :])
+            readable = readable and ok is not False
+        return Reranked(by_place(listed), ok=readable if listed else None)
+
+
+build = Listwise

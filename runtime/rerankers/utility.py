@@ -1,0 +1,116 @@
+"""Ranks candidates by what they are worth to the reader, not by how alike they are to the query.
+
+`by` a meter, `grogu` of the command line: the utility of each candidate alone as the whole
+evidence, which for GroGU is how sure the reader is of the answer it gives with it; the score is the
+meter's. Or by `item`: the reader drafts an answer from all candidates and judges with it which of
+them are useful; these come first, each group in its old order, with the scores 1, 1/2, 1/3, ...
+
+A candidate that cannot be measured comes last. The runtime knows meters by their port only: who
+names the reranker passes one.
+
+Source: GroGU (2026), section 3; ITEM (Zhang, Zhang, Guo, de Rijke, Fan, Cheng, arXiv 2406.11290),
+one iteration of ITEM-As.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.fitting import generate
+from hopscope.runtime.ports import Reader, UtilityMeter
+from hopscope.runtime.rerankers import _item_prompts as prompts
+from hopscope.runtime.rerankers._order import by_place
+from hopscope.runtime.rerankers._utility import Judgment, judge
+from hopscope.runtime.stages import Candidates, Reranked, Reranker
+from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question
+
+DRAFT_TOKENS = 32
+LOWEST = -1e9
+"""The score of a candidate that cannot be measured."""
+
+
+@dataclass(frozen=True)
+class ByMeter:
+    """The utility of each candidate alone."""
+
+    meter: UtilityMeter
+
+    @property
+    def name(self) -> str:
+        return f"utility(by={self.meter.name})"
+
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
+        """As the protocol says.
+
+        Raises:
+            ReaderError: the reader failed.
+        """
+        return [Reranked(self._rank(candidates)) for candidates in asked]
+
+    def _rank(self, candidates: Candidates) -> tuple[Hit, ...]:
+        alone = [(passage,) for passage in candidates.passages]
+        measured = self.meter.measure(Question(text=candidates.query), alone)
+        values = [LOWEST if found.value is None else found.value for found in measured]
+        hits = (
+            Hit(passage=passage, score=value)
+            for passage, value in zip(candidates.passages, values, strict=True)
+        )
+        return tuple(sorted(hits, key=lambda hit: -hit.score))
+
+
+@dataclass(frozen=True)
+class ByJudgment:
+    """The reader's own word on which candidates are useful."""
+
+    reader: Reader
+    judgment: Judgment
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"utility(by=item,judgment={self.judgment})"
+
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
+        """As the protocol says; `ok` is whether all judgments could be read.
+
+        Raises:
+            ReaderError: the reader failed, or the candidates do not fit it.
+        """
+        return [self._rank(candidates) for candidates in asked]
+
+    def _rank(self, candidates: Candidates) -> Reranked:
+        passages = candidates.passages
+
+        def draft(shown: Sequence[Passage]) -> GenerationRequest:
+            prompt = prompts.answer(candidates.query, shown)
+            stop = ("\n",)
+            return GenerationRequest(
+                prompt=prompt, max_tokens=DRAFT_TOKENS, stop=stop, seed=self.seed
+            )
+
+        answer = generate(self, passages, draft).text.strip()
+        useful, ok = judge(self, candidates.query, passages, self.judgment, answer)
+        keys = {passage.key for passage in useful}
+        rest = (passage for passage in passages if passage.key not in keys)
+        return Reranked(by_place((*useful, *rest)), ok=ok)
+
+
+def build(
+    *,
+    by: Literal["grogu", "item"] = "grogu",
+    judgment: Judgment = "listwise",
+    reader: Reader,
+    meter: UtilityMeter | None = None,
+    seed: int = 0,
+) -> Reranker:
+    """`judgment` is how `item` asks: about all candidates at once or about each for itself.
+
+    Raises:
+        UsageError: no meter was passed to rank by.
+    """
+    if by == "item":
+        return ByJudgment(reader, judgment, seed)
+    if meter is None:
+        raise UsageError("utility reranking by grogu needs its meter, which this program lacks")
+    return ByMeter(meter)
