@@ -94,25 +94,24 @@ def of_run(
     Args:
         verdict: how good the answer is, by any metric; it is right from `threshold` on.
     """
-    steps = [None, *run.steps]
+    places = [None, *(step.index for step in run.steps)]
     if verdict.value is None or run.answer is None:
         reason = verdict.reason or "there is no answer"
-        return [Located(step=step and step.index, errors=None, reason=reason) for step in steps]
+        return [Located(step=place, errors=None, reason=reason) for place in places]
     known, golds, answer = passages_by_key(run), run.question.answers, run.answer
     correct = verdict.value >= threshold
-    located: list[Located] = []
-    for step in steps:
-        if step is not None and not asked_a_model(step):
+
+    def look(passages: Iterable[Passage]) -> Errors:
+        return of_answer(passages, golds, answer, correct=correct, normaliser=normaliser)
+
+    located = [Located(step=None, errors=look(shown_passages(run).values()))]
+    for step in run.steps:
+        if asked_a_model(step):
+            found = look(known[key] for key in step.shown if key in known)
+            located.append(Located(step=step.index, errors=found))
+        else:
             reason = "the step asked no model"
             located.append(Located(step=step.index, errors=None, reason=reason))
-            continue
-        shown = (
-            list(shown_passages(run).values())
-            if step is None
-            else [known[key] for key in step.shown if key in known]
-        )
-        found = of_answer(shown, golds, answer, correct=correct, normaliser=normaliser)
-        located.append(Located(step=step and step.index, errors=found))
     return located
 
 

@@ -136,8 +136,9 @@ def _means(right: Bools, axis: Literal[0, 1], name: str, seed: int) -> tuple[Mea
         counted = (lost > 0) & off_diagonal
         ratios = np.divide(wins, lost, out=np.zeros_like(wins), where=counted)
         others = counted.sum(axis=1 + axis)
-        unknown = np.full(others.shape, np.nan)
-        return np.divide(ratios.sum(axis=1 + axis), others, out=unknown, where=others > 0)
+        found: Floats = np.full(others.shape, np.nan)
+        np.divide(ratios.sum(axis=1 + axis), others, out=found, where=others > 0)
+        return found
 
     [point] = means(np.ones((1, questions)))
     # How often each question is drawn, in place of the questions drawn.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes import CONTRADICTS, ENTAILS, ScriptedEntailment, ScriptedReader, passage, reply
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import SHAPE, tokenizer
 from transformers import BertConfig, BertModel
@@ -92,6 +92,7 @@ def test_a_gold_that_normalises_to_nothing_matches_nothing(metric: AnswerMetric)
 
 
 @pytest.mark.parametrize("metric", STRINGS, ids=lambda metric: metric.name)
+@settings(deadline=None)
 @given(answer=TEXTS, golds=st.lists(TEXTS, max_size=3), randomness=st.randoms())
 def test_values_lie_in_the_unit_interval_and_golds_are_a_set(
     metric: AnswerMetric, answer: str, golds: list[str], randomness: object

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from fakes import run_of, step
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopscope.runtime.types import Exchange, GenerationRequest, Measurement, Passage, Prompt, Run
@@ -126,6 +126,7 @@ def test_all_eight_cases() -> None:
     assert sum(e.residual is not None for e in cases) == 2
 
 
+@settings(deadline=None)
 @given(st.lists(OBSERVED, min_size=1, max_size=40))
 def test_failures_and_residual_are_what_equation_4_adds_up_to(found: list[Errors]) -> None:
     shares = {name: m.value for name, m in profile(found).items()}

@@ -2,7 +2,7 @@
 
 import pytest
 import pytrec_eval
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopscope.tracing.ranking import BINARY, graded_ndcg, measures, names
@@ -50,6 +50,7 @@ def test_continuous_labels_that_happen_to_be_extremes_are_not_taken_for_binary()
     assert measures([1.0, 0.0], binary=False)["RR"] is None
 
 
+@settings(deadline=None)
 @given(LABELS, st.lists(st.integers(1, 12), max_size=3, unique=True))
 def test_binary_measures_are_those_of_trec_eval(labels: list[float], cutoffs: list[int]) -> None:
     """Asked directly, without ir_measures between."""
@@ -70,6 +71,7 @@ def test_binary_measures_are_those_of_trec_eval(labels: list[float], cutoffs: li
             assert ours[f"{name}@{cutoff}"] == pytest.approx(value), (name, cutoff)
 
 
+@settings(deadline=None)
 @given(LABELS)
 def test_binary_measures_by_their_formulas(labels: list[float]) -> None:
     found = measures(labels, binary=True)
