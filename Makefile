@@ -38,6 +38,7 @@ bench: $(BIN)/pytest ## Measure recall on real data, credit and workflows on Hop
 	$(BIN)/python benchmarks/recall.py
 	$(BIN)/python benchmarks/demo_on_average.py
 	$(BIN)/python benchmarks/workflows.py
+	$(BIN)/python benchmarks/equivalence.py
 
 clean: ## Remove what was installed and built.
 	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

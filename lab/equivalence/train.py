@@ -24,14 +24,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import save as to_bytes
 
 from hopscope.lab.equivalence.data import Judged, judgements
+from hopscope.lab.equivalence.evaluate import Flags
 from hopscope.runtime.errors import MissingExtra
 from hopscope.tracing.entailments import equivalence
 from hopscope.tracing.entailments._features import NAMES, RISING, Golds, features
 from hopscope.tracing.entailments._reading import Text
-from hopscope.tracing.entailments._trees import Floats, Trees
+from hopscope.tracing.entailments._trees import Trees
 
 SEED = 0
 ROUNDS = 250
@@ -207,12 +209,13 @@ def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
     return {**scores, "mean_f1": sum(each) / len(each)}
 
 
-def _f1(found: Floats, right: Floats) -> float:
+def _f1(found: Flags, right: Flags) -> float:
     return float(200 * (found & right).sum() / (found.sum() + right.sum()))
 
 
 def save(trees: Trees, path: Path) -> None:
     """Write the trees as safetensors."""
+    tensors: dict[str, NDArray[Any]]
     tensors = {"split": trees.split, "threshold": trees.threshold, "value": trees.value}
     about = {"features": " ".join(trees.names), "seed": str(SEED)}
     path.write_bytes(to_bytes(tensors, metadata=about))

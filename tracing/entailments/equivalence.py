@@ -77,8 +77,7 @@ class Equivalence:
         texts = _Texts()
         chances = self._judge(asked, texts)
         return [
-            _distribution(*map(texts.text, s), chance)
-            for chance, s in zip(chances, statements, strict=True)
+            _distribution(s, texts, chance) for chance, s in zip(chances, statements, strict=True)
         ]
 
     def correctness(self, answered: Sequence[Answered]) -> list[float]:
@@ -196,7 +195,8 @@ def _asks_whether(question: Text) -> bool:
     return first in AUXILIARIES or ASKING.isdisjoint(question.words)
 
 
-def _distribution(question: Text, premise: Text, hypothesis: Text, chance: float) -> Probabilities:
+def _distribution(statement: Statement, texts: _Texts, chance: float) -> Probabilities:
+    question, premise, hypothesis = map(texts.text, statement)
     silent = not premise.words or not hypothesis.words or refuses(premise)
     silent = silent or premise.stemset < hypothesis.stemset
     whether = _bare_polarity(hypothesis) and _asks_whether(question)
