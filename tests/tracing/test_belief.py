@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hopscope.tracing import belief
 
@@ -59,3 +61,59 @@ def test_vector_3_two_replies_and_two_aliases() -> None:
 def test_ten_identical_samples_of_probability_point_nine_sum_to_nine_when_raw() -> None:
     weights = belief.weights([[float(np.log(0.9))]] * 10, "raw")
     assert belief.soft(weights, np.ones((10, 1))) == pytest.approx(9)
+
+
+def test_table_5_all_ten_replies_turn_right() -> None:
+    """The paper's clearest case: 0 of 10 right without the evidence, 10 of 10 with it."""
+    logprobs = [[-0.3 - i / 10] for i in range(10)]
+    weights = belief.weights(logprobs)
+    after, before = (belief.soft(weights, np.full((10, 1), share)) for share in (1.0, 0.0))
+    assert after - before == pytest.approx(1)
+
+
+def test_table_6_more_right_replies_are_worth_more() -> None:
+    """The printed values (3, 2 and 7 of 10 right: .15, .10, .70) need wrong replies of other
+    likelihood than right ones and cannot be computed from counts; the order can."""
+
+    def value(right: int, tilt: float) -> float:
+        weights = belief.weights([[-0.5]] * right + [[-0.5 + tilt]] * (10 - right))
+        return belief.soft(weights, np.array([[1.0]] * right + [[0.0]] * (10 - right)))
+
+    assert [value(right, 0.0) for right in (3, 2, 7)] == pytest.approx([0.3, 0.2, 0.7])
+    assert value(3, -float(np.log(0.41))) == pytest.approx(0.15, abs=0.005)
+    assert value(2, -float(np.log(0.44))) == pytest.approx(0.10, abs=0.005)
+    for tilt in (-1.0, 0.0, 1.0):
+        values = [value(right, tilt) for right in range(11)]
+        assert values == sorted(values)
+        assert values[0] == 0.0
+        assert values[-1] == pytest.approx(1)
+
+
+SHARES = st.floats(0, 1)
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.floats(-5, 0), min_size=1, max_size=3), SHARES, SHARES),
+             min_size=1, max_size=6),
+    st.sampled_from(["lennorm", "uniform", "raw_normalised"]),
+)  # fmt: skip
+def test_beliefs_are_shares_and_directions_are_ordered(
+    replies: list[tuple[list[float], float, float]], weight: belief.Weighting
+) -> None:
+    """`max` is at least `half`, which is at least `r2g`; the best gold at least the mean."""
+    weights = belief.weights([logprobs for logprobs, _, _ in replies], weight)
+    forward = np.array([[r, g] for _, r, g in replies])
+    found = {
+        (direction, golds): belief.soft(
+            weights, belief.agreement(forward, forward[:, ::-1], direction), golds
+        )
+        for direction in ("max", "half", "r2g")
+        for golds in ("union", "max", "mean")
+    }
+    assert all(-1e-12 <= value <= 1 + 1e-12 for value in found.values())
+    for golds in ("union", "max", "mean"):
+        ordered = [found[direction, golds] for direction in ("r2g", "half", "max")]
+        assert ordered == pytest.approx(sorted(ordered), abs=1e-12)
+    for direction in ("max", "half", "r2g"):
+        ordered = [found[direction, golds] for golds in ("mean", "max", "union")]
+        assert ordered == pytest.approx(sorted(ordered), abs=1e-12)

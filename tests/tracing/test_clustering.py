@@ -1,6 +1,11 @@
 """Clusters and semantic entropy: vectors 4 and 5 of the specification, and equivalence."""
 
+import math
+import random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hopscope.runtime.ports import Probabilities
 from hopscope.tracing.clustering import Clustering, cluster, equivalent
@@ -65,3 +70,42 @@ def test_the_threshold_itself_counts_and_a_tie_does_not_entail() -> None:
 
 def test_no_replies_have_no_clusters() -> None:
     assert cluster(0, lambda i, j: True) == []
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1), st.integers(0, 3)), min_size=1, max_size=10),
+    st.randoms(use_true_random=False),
+)
+def test_entropies_do_not_depend_on_the_order_of_replies_or_the_names_of_clusters(
+    replies: list[tuple[float, int]], rng: random.Random
+) -> None:
+    total = sum(weight for weight, _ in replies)
+    shuffled = rng.sample(replies, len(replies))
+    names = rng.sample(range(4), 4)
+    for estimator in ("rao", "kuhn", "discrete"):
+        first, again = (
+            semantic_entropy(
+                [weight / total for weight, _ in each],
+                [name[cluster] for _, cluster in each],
+                estimator,  # type: ignore[arg-type]
+            )
+            for each, name in ((replies, range(4)), (shuffled, names))
+        )
+        assert first == pytest.approx(again, abs=1e-9)
+        assert first >= 0
+        if len({cluster for _, cluster in replies}) == 1:
+            assert first == pytest.approx(0, abs=1e-9)
+        elif estimator != "kuhn":
+            assert first <= math.log(4) + 1e-9
+
+
+@given(st.integers(1, 8), st.data(), st.sampled_from(["first-match", "seed"]))
+def test_replies_that_come_later_change_no_cluster_of_those_before(
+    count: int, data: st.DataObject, rule: Clustering
+) -> None:
+    """What makes the interval of an enumerated SePer-H certain."""
+    pairs = [(i, j) for j in range(count) for i in range(j)]
+    equal = data.draw(st.sets(st.sampled_from(pairs))) if pairs else set()
+    whole = cluster(count, lambda i, j: (i, j) in equal, rule)
+    fewer = data.draw(st.integers(1, count))
+    assert cluster(fewer, lambda i, j: (i, j) in equal, rule) == whole[:fewer]

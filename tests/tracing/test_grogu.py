@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from fakes import ScriptedReader, passage, reply, scored
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hopscope.runtime.types import Question
 from hopscope.tracing import key_tokens
@@ -135,3 +137,44 @@ def test_truncated_entropies_are_marked_and_never_mixed_with_exact_ones() -> Non
 def test_other_tokens_than_generated_are_a_reason() -> None:
     reader = ScriptedReader([[answer(CLOSED)], [answer(GROUNDED)]], [scored(WITHOUT[:2])])
     assert grogu.build(reader).measure(WHO, [(passage("x"),)])[0].value is None
+
+
+ENTROPIES = st.lists(st.floats(0, 5), min_size=1, max_size=12)
+
+
+@given(ENTROPIES, st.data(), st.floats(0, 1), st.floats(0, 1))
+def test_keys_are_what_changed_or_the_highest_share_and_never_nobody(
+    grounded: list[float], data: st.DataObject, alpha: float, top: float
+) -> None:
+    size = len(grounded)
+    without = data.draw(st.lists(st.floats(0, 5), min_size=size, max_size=size))
+    keys = key_tokens.grounded_keys(grounded, without, alpha, top)
+    changed = [i for i in range(size) if abs(grounded[i] - without[i]) > alpha]
+    assert keys
+    assert list(keys) == sorted(set(keys))
+    if changed:
+        assert list(keys) == changed
+    else:
+        others = [grounded[i] for i in range(size) if i not in keys]
+        assert min(grounded[i] for i in keys) >= max(others, default=0)
+    assert key_tokens.grounded_keys(grounded, grounded, 0, top) == key_tokens.highest(grounded, top)
+
+
+@pytest.mark.parametrize("score", ["entropy", "key_entropy", "ppl", "key_ppl"])
+def test_every_score_is_zero_without_evidence_and_says_what_it_is(score: Any) -> None:
+    """The estimator spells the ungrounded rule for the two scores that have one."""
+    meter = grogu.build(ScriptedReader([[answer(CLOSED)]]), score=score)
+    [found] = meter.measure(WHO, [()])
+    assert found.value == 0.0
+    assert f"score={score}" in found.estimator
+    assert ("ungrounded_keys=C.1" in found.estimator) is score.startswith("key_")
+    assert found.low is None
+
+
+def test_approximate_entropies_leave_perplexities_exact() -> None:
+    """Log-probabilities of chosen tokens are exact even where the distribution is truncated."""
+    closed, grounded = answer(CLOSED, approx=True), answer(GROUNDED, approx=True)
+    reader = ScriptedReader([[closed], [grounded]])
+    [found] = grogu.build(reader, score="ppl").measure(WHO, [(passage("x"),)])
+    assert found.value == pytest.approx(0)
+    assert "approx" not in found.estimator
