@@ -1,5 +1,7 @@
 """`hopscope index`: make a searchable index of a corpus, and say what is in one."""
 
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,11 +10,30 @@ import typer
 if TYPE_CHECKING:
     from hopscope.runtime.corpus import Corpus
     from hopscope.runtime.index_folder import Manifest
-    from hopscope.runtime.retrievers._phases import Phase
+    from hopscope.runtime.retrievers._phases import Phase, Progress
 
 app = typer.Typer(help="Build and look at search indexes.", no_args_is_help=True)
 
 REPORT_EVERY = 1000
+PROBLEMS_SHOWN = 10
+
+
+class Kind(StrEnum):
+    """What searches the index."""
+
+    bm25 = "bm25"
+    lucene = "lucene"
+    dense = "dense"
+
+
+class Device(StrEnum):
+    """Where a model computes."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+    mps = "mps"
+
 
 Json = Annotated[
     bool, typer.Option("--json", envvar="HOPSCOPE_JSON", help="Print the manifest as JSON.")
@@ -31,12 +52,46 @@ def build(
     out: Annotated[
         Path, typer.Option("--out", envvar="HOPSCOPE_INDEX_OUT", help="Folder to make.")
     ],
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_KIND",
+            help="bm25, embedded; lucene, BM25 by pyserini; dense, vectors by faiss.",
+        ),
+    ] = Kind.bm25,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_ENCODER",
+            help="For dense: minilm, or CONVENTION:MODEL such as e5:intfloat/e5-base-v2, or "
+            "dpr:PASSAGE_MODEL,QUERY_MODEL. See docs/retrieval.md.",
+        ),
+    ] = "",
+    faiss: Annotated[
+        str,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_FAISS",
+            help="For dense: faiss factory string, such as Flat, HNSW32 or IVF256,PQ48; else Flat.",
+        ),
+    ] = "",
+    device: Annotated[
+        Device, typer.Option(envvar="HOPSCOPE_DEVICE", help="For dense: where the model computes.")
+    ] = Device.auto,
     name: Annotated[
         str,
         typer.Option(
             envvar="HOPSCOPE_INDEX_NAME", help="What to call the corpus; else the file's name."
         ),
     ] = "",
+    skip_broken: Annotated[
+        bool,
+        typer.Option(
+            "--skip-broken",
+            envvar="HOPSCOPE_INDEX_SKIP_BROKEN",
+            help="Leave out records that are not UTF-8, have no text, or an id given before, and "
+            "tell their lines.",
+        ),
+    ] = False,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -45,16 +100,52 @@ def build(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Index a corpus for BM25 search.
+    """Index a corpus for search, by BM25 or by vectors.
 
-    Nothing appears in the folder before the index is complete.
+    Nothing appears in the folder before the index is complete. A dense build that was stopped goes
+    on where it was when it is repeated.
     """
     from hopscope.runtime.corpus import Corpus
+    from hopscope.runtime.errors import UsageError
 
-    source = Corpus(corpus)
-    manifest = _create(source, out, name=name or source.name, overwrite=overwrite)
+    if kind is Kind.dense and not encoder:
+        raise UsageError("--kind dense needs an --encoder, such as minilm or e5:FOLDER")
+    if kind is not Kind.dense and (encoder or faiss):
+        raise UsageError(f"--encoder and --faiss are for --kind dense, not {kind}")
+    source = Corpus(corpus, skip=skip_broken)
+    called = name or source.name
+
+    def create(progress: "Progress") -> "Manifest":
+        if kind is Kind.dense:
+            from hopscope.runtime.retrievers import dense
+
+            return dense.create(
+                source,
+                out,
+                name=called,
+                encoder=encoder,
+                faiss=faiss or dense.FLAT,
+                device=device.value,
+                overwrite=overwrite,
+                progress=progress,
+            )
+        from hopscope.runtime.retrievers import bm25, lucene
+
+        module = lucene if kind is Kind.lucene else bm25
+        return module.create(source, out, name=called, overwrite=overwrite, progress=progress)
+
+    try:
+        manifest = _create(source, create)
+    finally:
+        _tell_problems(source)
     if source.repeats:
         typer.echo(f"{source.repeats} passages left out: they had come before", err=True)
+    if cut := manifest.counts.get("cut"):
+        typer.echo(
+            f"{cut:,} of {manifest.counts['passages']:,} passages are longer than the encoder "
+            "reads; their ends were left out",
+            err=True,
+        )
     _show(out, manifest, json)
 
 
@@ -83,27 +174,43 @@ def info(
     _show(index, manifest, json)
 
 
-def _create(source: "Corpus", out: Path, *, name: str, overwrite: bool) -> "Manifest":
+def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Manifest":
+    """Build with a progress bar on stderr."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    from hopscope.runtime.retrievers import bm25
 
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task("Reading", total=source.size)
+        read = 0
 
         def report(phase: "Phase", passages: int) -> None:
+            nonlocal read
             if phase == "read":
+                read = passages
                 if passages % REPORT_EVERY == 0:
                     bar.update(task, completed=source.bytes_read, description=f"{passages:,} read")
-                return
-            doing = {"score": "Scoring", "write": "Writing"}[phase]
-            bar.update(task, completed=source.size, description=f"{doing} {passages:,} passages")
+            elif phase == "encode":
+                told = f"{passages:,} of {read:,} encoded"
+                bar.update(task, completed=passages, total=read, description=told)
+            else:
+                doing = {"score": "Scoring", "write": "Writing"}[phase]
+                told = f"{doing} {passages:,} passages"
+                bar.update(task, completed=source.size, total=source.size, description=told)
 
-        manifest = bm25.create(source, out, name=name, overwrite=overwrite, progress=report)
+        manifest = create(report)
         bar.update(task, description=f"{manifest.counts['passages']:,} passages indexed")
     return manifest
+
+
+def _tell_problems(source: "Corpus") -> None:
+    if not source.skipped:
+        return
+    for problem in source.problems[:PROBLEMS_SHOWN]:
+        typer.echo(f"left out: {problem}", err=True)
+    more = source.skipped - PROBLEMS_SHOWN
+    told = f", {more:,} of them not shown" if more > 0 else ""
+    typer.echo(f"{source.skipped:,} broken records left out{told}", err=True)
 
 
 def _show(folder: Path, manifest: "Manifest", json: bool) -> None:
@@ -112,21 +219,27 @@ def _show(folder: Path, manifest: "Manifest", json: bool) -> None:
         return
     counts, settings = manifest.counts, manifest.settings
     size = sum(file.size for file in manifest.files.values())
-    stops = settings.get("stop_words")
     rows = {
         "index": str(folder),
         "corpus": manifest.name,
         "kind": manifest.kind,
         "fingerprint": manifest.fingerprint[:12],
         "passages": f"{counts['passages']:,}",
-        "without terms": f"{counts['empty']:,}",
-        "tokens": f"{counts['tokens']:,}",
-        "terms": f"{counts['terms']:,}",
-        "size": f"{size / 1e6:,.1f} MB",
-        "scoring": f"{settings.get('variant')}, k1 {settings.get('k1')}, b {settings.get('b')}",
-        "terms by": f"{settings.get('tokenizer')}, {settings.get('stemmer')} stemmer, "
-        f"{len(stops) if isinstance(stops, list) else 0} stop words",
-        "built by": f"hopscope {manifest.hopscope}",
     }
+    labels = {"empty": "without terms", "tokens": "tokens", "terms": "terms", "cut": "cut"}
+    rows |= {label: f"{counts[key]:,}" for key, label in labels.items() if key in counts}
+    rows["size"] = f"{size / 1e6:,.1f} MB"
+    if manifest.kind == Kind.dense:
+        rows["encoder"] = str(settings.get("encoder"))
+        rows["tokenizer"] = str(settings.get("tokenizer"))
+        rows["faiss"] = f"{settings.get('faiss')}, {settings.get('dimension')} dimensions"
+    else:
+        stops = settings.get("stop_words")
+        listed = f", {len(stops)} stop words" if isinstance(stops, list) else ""
+        rows["scoring"] = (
+            f"{settings.get('variant')}, k1 {settings.get('k1')}, b {settings.get('b')}"
+        )
+        rows["terms by"] = f"{settings.get('tokenizer')}, {settings.get('stemmer')} stemmer{listed}"
+    rows["built by"] = f"hopscope {manifest.hopscope}"
     for label, value in rows.items():
         typer.echo(f"{label:<14}{value}")

@@ -97,15 +97,15 @@ def _named(build: Any, option: str, value: str, flag: str) -> dict[str, str]:
 
 
 def corpus(spec: str) -> "Retriever":
-    """`hopland`, the embedded world, or the folder of an index.
+    """`hopland`, the embedded world, or the folder of an index, opened by what built it.
 
     Raises:
         UsageError: there is no such folder.
+        IndexMismatch: it is damaged, or of a kind unknown here.
     """
-    from hopscope.runtime.retrievers import bm25
-
     if spec == HOPLAND:
         from hopscope.lab.hopland import data
+        from hopscope.runtime.retrievers import bm25
 
         return bm25.from_passages(data.corpus(), name=HOPLAND)
     folder = Path(spec)
@@ -114,4 +114,14 @@ def corpus(spec: str) -> "Retriever":
             f"no index at {spec}: give {HOPLAND}, or the folder of an index made with "
             f"`hopscope index build CORPUS.jsonl --out {spec}`"
         )
-    return bm25.build(index=folder)
+    from hopscope.runtime import components, index_folder, retrievers
+    from hopscope.runtime.errors import IndexMismatch
+
+    kind = index_folder.read_manifest(folder).kind
+    if kind not in components.names(retrievers):
+        raise IndexMismatch(
+            f"{spec} is an index of kind {kind!r}; this version reads "
+            f"{', '.join(components.names(retrievers))}"
+        )
+    opened: Retriever = components.load(retrievers, kind).build(index=folder)
+    return opened

@@ -3,10 +3,11 @@
 Invariant: a folder that has a manifest is complete. An index is written into a hidden folder
 beside its place (`.NAME.building-*`), every file reaches the disk, the manifest goes last, and
 only then is the folder renamed. A killed build leaves at most the hidden folder, which may be
-deleted. Replacing an index takes two renames: killed between them, the old one is in
-`.NAME.old-*`.
+deleted, or is taken up again by a build that can go on. Replacing an index takes two renames:
+killed between them, the old one is in `.NAME.old-*`.
 """
 
+import fcntl
 import hashlib
 import os
 import secrets
@@ -137,6 +138,42 @@ def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
         raise RetrieverError(f"writing {target} failed: {error}") from error
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def resuming(target: Path, *, overwrite: bool, key: str, kept: str) -> Iterator[Path]:
+    """As `building`, but what an interrupted build has written stays where the next of the same
+    `key` finds it, if it came as far as writing the file `kept`.
+
+    Raises:
+        UsageError: as `building`, or another process is at the same build.
+        RetrieverError: as `building`.
+    """
+    target = target.absolute()
+    _check_place(target, overwrite)
+    new = target.parent / f".{target.name}.building-{key}"
+    try:
+        new.mkdir(parents=True, exist_ok=True)
+        handle = os.open(new, os.O_RDONLY)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
+    try:
+        try:
+            # Given back by the system when the process ends, however it ends.
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another process is building {target}: wait for it") from None
+        try:
+            yield new
+            _sync(new)
+            _replace(new, target)
+        except OSError as error:
+            raise RetrieverError(f"writing {target} failed: {error}") from error
+        finally:
+            if not (new / kept).exists():
+                shutil.rmtree(new, ignore_errors=True)
+    finally:
+        os.close(handle)
 
 
 def seal(folder: Path, manifest: Manifest) -> Manifest:

@@ -1,0 +1,135 @@
+"""How families of encoders want texts written and vectors taken: their authors' own rules.
+
+An encoder that is asked by another's rules answers without complaint and ranks worse, so an index
+records the rules it was built by. Vectors are compared by inner product, which for vectors of
+length 1 is the cosine.
+"""
+
+from typing import Literal
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Passage, Record
+
+Pooling = Literal["first", "mean", "head", "decoder"]
+"""Which vector stands for a text: the first token's last state, as the model projects it if it
+does; the mean of all tokens' last states, special ones included; the first token's through a
+linear layer and layer normalisation (ANCE); the state of a decoder at its start token (T5)."""
+
+TITLED = "{title} {text}"
+BGE_INSTRUCTION = "Represent this sentence for searching relevant passages: "
+
+
+class Convention(Record):
+    """The rules of a family of encoders."""
+
+    name: str
+    pooling: Pooling
+    unit: bool
+    """Whether vectors are scaled to length 1."""
+    query: str = "{text}"
+    """How a query is written."""
+    passage: str = TITLED
+    """How a passage is written; spaces at its ends are dropped."""
+    pair: bool = False
+    """Whether a title is a segment of its own: title [SEP] text."""
+    query_tokens: int
+    """Longer queries are cut, special tokens included."""
+    passage_tokens: int
+    source: str
+    """Where the rules are documented."""
+
+    def write_query(self, text: str) -> str:
+        """A query as the encoder wants it."""
+        return self.query.format(text=text)
+
+    def write_passage(self, passage: Passage) -> tuple[str, str | None]:
+        """A passage as the encoder wants it: a text, and a second segment if there is one."""
+        if self.pair:
+            return (passage.title, passage.text) if passage.title else (passage.text, None)
+        return self.passage.format(title=passage.title, text=passage.text).strip(), None
+
+
+DPR = Convention(
+    name="dpr",
+    pooling="first",
+    unit=False,
+    pair=True,
+    query_tokens=256,
+    passage_tokens=256,
+    source="Karpukhin et al. 2020 (arXiv 2004.04906); facebookresearch/DPR: title and text are two "
+    "segments with segment numbers 0, sequence length 256",
+)
+CONTRIEVER = Convention(
+    name="contriever",
+    pooling="mean",
+    unit=False,
+    query_tokens=512,
+    passage_tokens=512,
+    source="Izacard et al. 2022 (arXiv 2112.09118); facebookresearch/contriever",
+)
+E5 = Convention(
+    name="e5",
+    pooling="mean",
+    unit=True,
+    query="query: {text}",
+    passage="passage: " + TITLED,
+    query_tokens=512,
+    passage_tokens=512,
+    source="Wang et al. 2022 (arXiv 2212.03533); model card of intfloat/e5-base-v2",
+)
+BGE = Convention(
+    name="bge",
+    pooling="first",
+    unit=True,
+    query=BGE_INSTRUCTION + "{text}",
+    query_tokens=512,
+    passage_tokens=512,
+    source="Xiao et al. 2023 (arXiv 2309.07597); model card of BAAI/bge-base-en-v1.5",
+)
+ANCE = Convention(
+    name="ance",
+    pooling="head",
+    unit=False,
+    query_tokens=64,
+    passage_tokens=256,
+    source="Xiong et al. 2021 (arXiv 2007.00808); castorini/ance-* with pyserini's lengths",
+)
+AAR_ANCE = Convention(
+    name="aar-ance",
+    pooling="decoder",
+    unit=False,
+    passage="Title: {title} Text: {text}",
+    query_tokens=32,
+    passage_tokens=128,
+    source="Yu et al. 2023 (arXiv 2305.17331); OpenMatch/AAR-ANCE, a T5, and its scripts",
+)
+AAR_CONTRIEVER = Convention(
+    name="aar-contriever",
+    pooling="mean",
+    unit=False,
+    passage="Title: {title} Text: {text}",
+    query_tokens=32,
+    passage_tokens=128,
+    source="Yu et al. 2023 (arXiv 2305.17331); OpenMatch/AAR-Contriever-KILT and its scripts",
+)
+MINILM = Convention(
+    name="minilm",
+    pooling="mean",
+    unit=True,
+    query_tokens=256,
+    passage_tokens=256,
+    source="model card of sentence-transformers/all-MiniLM-L6-v2, max_seq_length 256",
+)
+CONVENTIONS = (AAR_ANCE, AAR_CONTRIEVER, ANCE, BGE, CONTRIEVER, DPR, E5, MINILM)
+
+
+def named(name: str) -> Convention:
+    """The rules of that name.
+
+    Raises:
+        UsageError: there are none; the message lists those there are.
+    """
+    known = {convention.name: convention for convention in CONVENTIONS}
+    if name not in known:
+        raise UsageError(f"no encoder convention {name!r}: choose from {', '.join(known)}")
+    return known[name]

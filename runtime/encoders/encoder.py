@@ -1,0 +1,153 @@
+"""Texts in, vectors out: batches of about one length, and a count of what was too long."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hopscope.runtime.encoders._loading import Loaded
+from hopscope.runtime.encoders.naming import EncoderSpec
+from hopscope.runtime.errors import RetrieverError, UsageError
+from hopscope.runtime.readers._loading import quiet
+from hopscope.runtime.readers._transformers import first_line
+from hopscope.runtime.types import Passage
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+BATCH_TOKENS = 16_384
+Vectors = NDArray[np.float32]
+
+
+class Encoded(NamedTuple):
+    """Vectors of some texts."""
+
+    vectors: Vectors  # (text, unit)
+    cut: int
+    """Texts whose end was left out, as they were longer than the encoder reads."""
+
+
+class Encoder:
+    """Queries and passages as vectors. Threads may share it; one computes at a time."""
+
+    def __init__(self, spec: EncoderSpec, *, device: Device, batch_tokens: int) -> None:
+        self.spec = spec
+        self._batch_tokens = batch_tokens
+        self._lock = threading.Lock()
+        self._device = device
+        self._sides: dict[bool, Loaded] = {}
+
+    @property
+    def name(self) -> str:
+        """Rules and models."""
+        return self.spec.name
+
+    def queries(self, texts: Sequence[str]) -> Encoded:
+        """Vectors of queries.
+
+        Raises:
+            RetrieverError: the model failed.
+        """
+        rules = self.spec.convention
+        written: list[tuple[str, str | None]] = [(rules.write_query(text), None) for text in texts]
+        return self._encode(written, limit=rules.query_tokens, query=True)
+
+    def passages(self, passages: Sequence[Passage]) -> Encoded:
+        """Vectors of passages.
+
+        Raises:
+            RetrieverError: as `queries`.
+        """
+        rules = self.spec.convention
+        written = [rules.write_passage(passage) for passage in passages]
+        return self._encode(written, limit=rules.passage_tokens, query=False)
+
+    def _side(self, *, query: bool) -> Loaded:
+        same = self.spec.queries == self.spec.passages
+        key = query and not same
+        if key not in self._sides:
+            model = self.spec.queries if key else self.spec.passages
+            rules = self.spec.convention
+            self._sides[key] = Loaded(model, rules, device=self._device, query=key)
+        return self._sides[key]
+
+    def _encode(
+        self, texts: Sequence[tuple[str, str | None]], *, limit: int, query: bool
+    ) -> Encoded:
+        with self._lock:
+            side = self._side(query=query)
+            rows, cut = _tokens(side, texts, limit)
+            vectors: list[Vectors | None] = [None] * len(rows)
+            for batch in _batches(rows, self._batch_tokens):
+                computed = self._compute(side, [rows[at] for at in batch])
+                for at, vector in zip(batch, computed, strict=True):
+                    vectors[at] = vector
+        return Encoded(np.array(vectors, dtype=np.float32), cut)
+
+    def _compute(self, side: Loaded, rows: Sequence[list[int]]) -> Vectors:
+        longest = max(map(len, rows))
+        pad = side.tokenizer.pad_token_id
+        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+        with torch.inference_mode():
+            try:
+                pooled = side.network(ids.to(side.device), mask.to(side.device)).float()
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise RetrieverError(f"{self.name}: {first_line(error)}") from error
+            if self.spec.convention.unit:
+                pooled = torch.nn.functional.normalize(pooled, dim=-1)
+        vectors: Vectors = pooled.cpu().numpy()
+        return vectors
+
+
+def load(
+    spec: EncoderSpec, *, device: Device = "auto", batch_tokens: int = BATCH_TOKENS
+) -> Encoder:
+    """An encoder; its models come into memory when they are first needed.
+
+    Args:
+        spec: the models and their rules, as `naming.parse` reads them.
+        device: `auto` takes CUDA, then Apple's GPU, then the processor.
+        batch_tokens: texts times tokens computed together; bounds the memory used.
+
+    Raises:
+        UsageError: `batch_tokens` is not positive.
+    """
+    if batch_tokens < 1:
+        raise UsageError(f"batch_tokens={batch_tokens}: at least 1 is needed")
+    return Encoder(spec, device=device, batch_tokens=batch_tokens)
+
+
+def _tokens(
+    side: Loaded, texts: Sequence[tuple[str, str | None]], limit: int
+) -> tuple[list[list[int]], int]:
+    """Token numbers of each text within the limit, and how many texts were over it."""
+    most = _limit(side, limit)
+    rows, cut = [], 0
+    with quiet():
+        for first, second in texts:
+            row = side.tokenizer(first, second)["input_ids"]
+            if len(row) > most:
+                cut += 1
+                row = side.tokenizer(first, second, truncation=True, max_length=most)["input_ids"]
+            rows.append(row)
+    return rows, cut
+
+
+def _limit(side: Loaded, limit: int) -> int:
+    config: Any = side.config
+    positions = getattr(config, "max_position_embeddings", None) or limit
+    if config.model_type in {"roberta", "xlm-roberta", "camembert", "mpnet"}:
+        # Relatives of RoBERTa count positions from behind their padding index.
+        positions -= config.pad_token_id + 1
+    return int(min(limit, positions, side.tokenizer.model_max_length))
+
+
+def _batches(rows: Sequence[list[int]], most: int) -> Iterator[list[int]]:
+    """Positions of rows, the longest first, as many together as fit when padded."""
+    order = sorted(range(len(rows)), key=lambda at: -len(rows[at]))
+    while order:
+        size = max(1, most // max(1, len(rows[order[0]])))
+        yield order[:size]
+        order = order[size:]

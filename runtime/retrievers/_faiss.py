@@ -1,0 +1,149 @@
+"""faiss behind a few functions: make an index, write it, map it into memory, search it.
+
+faiss-cpu and faiss-gpu both ship the module `faiss`; which of them is installed is asked of the
+module. Where faiss finds a GPU, indexes that can are moved there for building and searching.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hopscope.runtime.errors import IndexMismatch, MissingExtra, UsageError
+
+BLOCK = 65_536
+"""Vectors added at once."""
+TRAINING = 262_144
+"""Vectors that clusters are learned from, at most; a sample by seed 0 of more."""
+SEARCH_DEFAULTS = {"nprobe": 16, "efSearch": 64}
+"""Lists looked into and candidates kept; faiss's own, 1 and 16, miss many neighbours."""
+
+
+def module() -> Any:
+    """The module, imported at the first use.
+
+    Raises:
+        MissingExtra: neither package is installed.
+    """
+    try:
+        import faiss
+    except ImportError:
+        raise MissingExtra("a dense index", "faiss-cpu") from None
+    return faiss
+
+
+def make(factory: str, dimension: int) -> Any:
+    """An empty index for inner products.
+
+    Raises:
+        UsageError: faiss does not understand the factory string, or not for this dimension.
+    """
+    faiss = module()
+    try:
+        return faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
+    except RuntimeError as error:
+        raise UsageError(
+            f"faiss cannot make an index {factory!r} of {dimension} dimensions ({_reason(error)}); "
+            "give a factory string such as Flat, HNSW32 or IVF256,PQ48"
+        ) from None
+
+
+def fill(
+    index: Any, factory: str, vectors: NDArray[np.float32], report: Callable[[int], None]
+) -> Any:
+    """Train an index if it wants that, and add all vectors; gives the index to be written.
+
+    Raises:
+        UsageError: there are too few vectors to train on.
+    """
+    faiss = module()
+    working = on_gpu(index)
+    if not working.is_trained:
+        try:
+            working.train(_sample(vectors))
+        except RuntimeError as error:
+            raise UsageError(
+                f"faiss cannot train {factory!r} on {len(vectors)} passages ({_reason(error)}); "
+                "take fewer lists or bits, or Flat"
+            ) from None
+    for start in range(0, len(vectors), BLOCK):
+        working.add(np.ascontiguousarray(vectors[start : start + BLOCK]))
+        report(min(start + BLOCK, len(vectors)))
+    return working if working is index else faiss.index_gpu_to_cpu(working)
+
+
+def write(index: Any, path: Path) -> None:
+    """Write an index to a file."""
+    module().write_index(index, str(path))
+
+
+def read(path: Path, factory: str) -> Any:
+    """Map an index from its file; on a GPU, load it there.
+
+    Raises:
+        IndexMismatch: the file is damaged.
+    """
+    faiss = module()
+    # Inverted lists are mapped by a way of their own.
+    own = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
+    flags = own if "IVF" in factory else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
+    try:
+        return on_gpu(faiss.read_index(str(path), flags))
+    except (RuntimeError, MemoryError) as error:
+        raise IndexMismatch(
+            f"{path} cannot be read by faiss: {_reason(error)}; build the index again"
+        ) from None
+
+
+def search_settings(index: Any, given: str) -> str:
+    """Set how thoroughly an index searches: by `given`, as `nprobe=32,efSearch=128`, else by
+    defaults for its kind; gives what is set, empty for exact ones.
+
+    Raises:
+        UsageError: faiss has no such setting for this index.
+    """
+    faiss = module()
+    space = faiss.ParameterSpace()
+    if given:
+        try:
+            space.set_index_parameters(index, given)
+        except RuntimeError as error:
+            raise UsageError(
+                f"faiss does not take {given!r} for this index ({_reason(error)}); nprobe is for "
+                "IVF, efSearch for HNSW"
+            ) from None
+        return given
+    for name, value in SEARCH_DEFAULTS.items():
+        try:
+            space.set_index_parameter(index, name, value)
+        except RuntimeError:
+            continue
+        return f"{name}={value}"
+    return ""
+
+
+def on_gpu(index: Any) -> Any:
+    """The index on the first GPU, if there is one and it can be there; else as it is."""
+    faiss = module()
+    if not faiss.get_num_gpus():
+        return index
+    try:
+        return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, index)
+    except RuntimeError:  # HNSW, say, or too large
+        return index
+
+
+def _sample(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    if len(vectors) <= TRAINING:
+        return np.ascontiguousarray(vectors)
+    chosen = np.random.default_rng(0).choice(len(vectors), TRAINING, replace=False)
+    return np.ascontiguousarray(vectors[np.sort(chosen)])
+
+
+def _reason(error: Exception) -> str:
+    """The last part of faiss's message, without the place in its source."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    return text.rpartition("Error: ")[2] or text
