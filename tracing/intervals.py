@@ -13,7 +13,8 @@ rare answer outweighs the common ones by a multiple, no method that sees ten sam
 
 A difference, or any linear combination of independent means, gets the interval of MOVER
 (Zou & Donner 2008; for two proportions Newcombe's 1998 hybrid score method), which recovers
-each mean's variance from its own interval and so stays asymmetric near 0 and 1.
+each mean's variance from its own interval and so stays asymmetric near 0 and 1. Intervals that
+are certain, those of enumerated scores, do not average out: their ends are added.
 """
 
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ class Estimate(NamedTuple):
     value: float
     low: float
     high: float
+    certain: bool = False
+    """Whether the interval holds always, and not in 95 % of cases."""
 
 
 def effective_samples(weights: Sequence[float]) -> float:
@@ -69,14 +72,23 @@ def combination(terms: Sequence[tuple[float, Estimate]]) -> Estimate:
 
     `terms` holds pairs of coefficient and estimate. No terms: exactly 0.
     """
-    value = below = above = 0.0
-    for coefficient, (estimate, low, high) in terms:
+    value = below = above = surely_below = surely_above = 0.0
+    for coefficient, (estimate, low, high, certain) in terms:
         ends = sorted((coefficient * low, coefficient * high))
         scaled = coefficient * estimate
         value += scaled
-        below += (scaled - ends[0]) ** 2
-        above += (ends[1] - scaled) ** 2
-    return Estimate(value, value - sqrt(below), value + sqrt(above))
+        if certain:
+            surely_below += scaled - ends[0]
+            surely_above += ends[1] - scaled
+        else:
+            below += (scaled - ends[0]) ** 2
+            above += (ends[1] - scaled) ** 2
+    return Estimate(
+        value,
+        value - surely_below - sqrt(below),
+        value + surely_above + sqrt(above),
+        certain=all(estimate.certain for _, estimate in terms),
+    )
 
 
 def difference(after: Estimate, before: Estimate) -> Estimate:

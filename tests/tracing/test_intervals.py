@@ -55,7 +55,16 @@ def test_the_difference_of_proportions_is_newcombes_hybrid() -> None:
     assert found.value == pytest.approx(0.5)
     assert found.low == pytest.approx(0.5 - (0.1**2 + 0.2**2) ** 0.5)
     assert found.high == pytest.approx(0.5 + (0.05**2 + 0.1**2) ** 0.5)
-    assert combination([]) == (0, 0, 0)
+    assert combination([]) == (0, 0, 0, True)
+
+
+def test_ends_of_certain_intervals_are_added() -> None:
+    """Both could be at their ends at once: .3 and .3 below, where MOVER says sqrt(.18)."""
+    one = Estimate(0.5, 0.2, 0.6, certain=True)
+    found = combination([(1.0, one), (1.0, one)])
+    assert found == pytest.approx((1.0, 0.4, 1.2, True))
+    mixed = combination([(1.0, one), (-1.0, Estimate(0.1, 0.1, 0.5))])
+    assert mixed == pytest.approx((0.4, 0.4 - 0.3 - 0.4, 0.4 + 0.1, False))
 
 
 class SimulatedReader:

@@ -118,6 +118,10 @@ def test_a_belief_shows_all_it_was_computed_from() -> None:
     assert belief.reply_to_gold[2] == (CONTRADICTS,)
     assert belief.soft == pytest.approx(2 / 3)
     assert belief.hard == pytest.approx(2 / 3)
+    for estimator in ("rao", "discrete"):
+        assert belief.semantic_entropy(estimator) == pytest.approx(0.636514, abs=1e-6)  # type: ignore[arg-type]
+    assert belief.semantic_entropy("kuhn") == pytest.approx(0.752039, abs=1e-6)
+    assert belief.model_copy(update={"clusters": None}).semantic_entropy() is None
 
 
 def test_loose_match_accepts_neutral_one_way_and_bi_does_not() -> None:

@@ -11,6 +11,7 @@ from hopscope.tracing import belief
 from hopscope.tracing.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.clustering import Clustering, Equivalence, cluster, equivalent
 from hopscope.tracing.meters._asking import Unmeasured
+from hopscope.tracing.semantic_entropy import SemanticEstimator, semantic_entropy
 
 NOTHING = Probabilities(0.0, 1.0, 0.0)
 """What a reply without text says about anything, and anything about it."""
@@ -62,6 +63,14 @@ class Belief(Record):
     """Key of the passage that lost the end of its text to `context_words`."""
     dropped: tuple[str, ...] = ()
     """Keys of the passages that were not shown because of `context_words`."""
+
+    def semantic_entropy(self, estimator: SemanticEstimator = "rao") -> float | None:
+        """How many meanings the replies have, in nats; weights are made to sum to 1. None where
+        clusters were not asked for."""
+        if self.clusters is None:
+            return None
+        total = sum(self.weights)
+        return semantic_entropy([w / total for w in self.weights], self.clusters, estimator)
 
 
 Judged = Callable[[str, str], Probabilities]
