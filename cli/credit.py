@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopscope.cli import credit_table, render, wiring
+from hopscope.cli import credit_table, render, retrieval, wiring
 from hopscope.cli.appraise import METERS, RULES, Appraised, Appraiser, Measuring
 from hopscope.cli.run import (
     CorpusSpec,
@@ -131,16 +131,17 @@ def credit(
             rules=_rules(rule),
         )
         measuring.parse()  # tells what is wrong before anything is loaded
+        retrieval.parse(corpus)
         judge = wiring.entailment(entailment)
-        retriever = None
-        if counterfactual is Against.random or mode is Mode.replay:
-            render.progress("loading the corpus")
-            retriever = _corpus(corpus, found)
         render.progress("loading the reader")
         model = wiring.reader(reader)
         if model.name != found.reader and mode is Mode.frozen:
             render.note(f"{model.name} measures what {found.reader or 'another'} has read")
         appraiser = Appraiser(model, judge, measuring)
+        retriever = None
+        if counterfactual is Against.random or mode is Mode.replay:
+            render.progress("loading the corpus")
+            retriever = _corpus(corpus, found, appraiser)
         against = _against(counterfactual, found, retriever, measuring.seed)
         games: Sequence[Game] = _games(over, found, against)
         if mode is Mode.replay and retriever is not None:
@@ -171,10 +172,10 @@ def _rules(given: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(components.names(credit)) if ALL in chosen else tuple(chosen)
 
 
-def _corpus(spec: str, run: "Run") -> "Retriever":
+def _corpus(spec: str, run: "Run", appraiser: Appraiser) -> "Retriever":
     from hopscope.runtime.errors import UsageError
 
-    retriever = wiring.corpus(spec)
+    retriever = retrieval.retriever(spec, appraiser.reader, seed=run.seed)
     if retriever.name != run.retriever:
         raise UsageError(
             f"the run searched {run.retriever}, but --corpus {spec} is {retriever.name}: give the "
@@ -193,7 +194,10 @@ def _against(
         return Counterfactual("leave-out" if kind is Against.leave_out else "empty")
     passages = getattr(retriever, "passages", None)
     if passages is None:
-        raise UsageError("this corpus cannot be drawn from: --counterfactual random needs an index")
+        raise UsageError(
+            "--counterfactual random draws from an index, which the retriever of this run is not "
+            "by itself: choose another counterfactual"
+        )
     return random_passages(run, passages, seed=seed)
 
 

@@ -14,15 +14,16 @@ The coalition of all is the recorded run. A run that fails leaves its coalition 
 Repeated runs are not kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from langgraph.config import get_config
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Retriever
+from hopscope.runtime.ports import Reader, Retriever
 from hopscope.runtime.run import Workflow
 from hopscope.runtime.run import run as run_workflow
+from hopscope.runtime.stages import Note, Noting
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Hit, Passage, Run
 from hopscope.tracing.coalitions import Coalition, Unplayed, Whom
@@ -72,6 +73,18 @@ class _WithholdingRetriever:
             return [hit]
         stand_in = self.stand_ins.get(hit.passage.key)
         return [] if stand_in is None else [hit.model_copy(update={"passage": stand_in})]
+
+
+class _NotingRetriever(_WithholdingRetriever):
+    """The same over a retriever with stages, whose record the step seam asks for."""
+
+    def recorded(
+        self, recording: Callable[[Reader], Reader], note: Callable[[Note], None]
+    ) -> Retriever:
+        """With what its stages ask and do written down; see `runtime.stages`."""
+        inner = self.inner
+        assert isinstance(inner, Noting)
+        return replace(self, inner=inner.recorded(recording, note))
 
 
 def _step_now() -> int:
@@ -125,9 +138,10 @@ class ReplayGame:
 
     def _play(self, absent: Coalition) -> tuple[Passage, ...] | Unplayed:
         withheld = self._withheld(absent)
-        retriever = _WithholdingRetriever(
-            self.deps.retriever, withheld, self.counterfactual.stand_ins
+        made = (
+            _NotingRetriever if isinstance(self.deps.retriever, Noting) else _WithholdingRetriever
         )
+        retriever = made(self.deps.retriever, withheld, self.counterfactual.stand_ins)
         again = run_workflow(
             self.workflow, self.run.question, replace(self.deps, retriever=retriever)
         )

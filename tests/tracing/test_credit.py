@@ -14,7 +14,7 @@ from hopscope.runtime.types import Run
 from hopscope.tracing import credit
 from hopscope.tracing.coalitions import EMPTY, Coalitions, Values
 from hopscope.tracing.credit import leave_one_out, shapley, solo, trajectory
-from hopscope.tracing.games import contributions, over_steps
+from hopscope.tracing.games import contributions, over_passages, over_steps
 
 VECTOR_25 = {"": 0.2, "1": 0.3, "2": 0.25, "3": 0.2, "12": 0.6, "13": 0.35, "23": 0.5, "123": 0.9}
 NOTEBOOK = {"": 0.5311137, "1": 0.6686031, "2": 0.8733926, "12": 0.9920211}
@@ -48,6 +48,24 @@ def credits(rule: credit._rule.CreditRule, coalitions: Coalitions) -> list[float
 def test_vector_25(module: object, expected: list[float]) -> None:
     rule = module.build()  # type: ignore[attr-defined]
     assert credits(rule, game(VECTOR_25, 3)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        (trajectory, [0.1, 0.3, 0.3]),
+        (leave_one_out, [0.4, 0.55, 0.3]),
+        (solo, [0.1, 0.05, 0.0]),
+        (shapley, [0.25, 0.30, 0.15]),
+    ],
+)
+def test_vector_25_over_the_passages_of_one_step(module: object, expected: list[float]) -> None:
+    run = run_of("x", "123")
+    inside = over_passages(run, 1)
+    assert inside is not None
+    meter = FunctionMeter(lambda keys: VECTOR_25["".join(keys[1:])])
+    coalitions = Coalitions(inside, Values(run.question, meter))
+    assert credits(module.build(), coalitions) == pytest.approx(expected)  # type: ignore[attr-defined]
 
 
 def test_vector_25_over_two_orders_only() -> None:

@@ -62,6 +62,19 @@ CREDITS = [
 ]
 
 
+def test_passages_of_a_step_are_told_apart() -> None:
+    """With one name and identifier each would replace the former in a backend."""
+    shares = [credit(0, "shapley", value).model_copy(update={"passage": key})
+              for key, value in (("a", 0.1), ("b", 0.2))]  # fmt: skip
+    with recorded() as seen:
+        assert emit(traced(), [*shares, credit(0, "leave_one_out", 0.3)]) == 1
+    [span] = seen.spans
+    told = dict(span.attributes or {})
+    names = [told[f"evaluations.{i}.evaluation.name"] for i in range(3)]
+    assert names == ["seper.shapley of a", "seper.shapley of b", "seper.leave_one_out"]
+    assert len({told[f"evaluations.{i}.evaluation.identifier"] for i in range(3)}) == 3
+
+
 def links(span: ReadableSpan) -> list[tuple[str, str]]:
     return [(f"{k.context.trace_id:032x}", f"{k.context.span_id:016x}") for k in span.links]
 

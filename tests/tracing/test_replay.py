@@ -1,6 +1,7 @@
 """Replay: the workflow runs again without what a step found, and reacts."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -8,7 +9,9 @@ from fakes import FunctionMeter
 from langgraph.graph import START
 
 from hopscope.runtime.errors import RetrieverError, UsageError
+from hopscope.runtime.ports import Reader, Retriever
 from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.stages import Note
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question, Run
@@ -207,3 +210,26 @@ def test_another_reader_or_corpus_is_named() -> None:
     record, deps = made()
     with pytest.raises(UsageError, match=r"made with the corpus finder@2, not with finder"):
         check(record.model_copy(update={"retriever": "finder@2"}), workflow(), deps)
+
+
+class Staged(Finder):
+    """A retriever with a stage, which tells the step seam what it did."""
+
+    def __init__(self, told: list[str]) -> None:
+        super().__init__()
+        self.told = told
+
+    def recorded(
+        self, recording: Callable[[Reader], Reader], note: Callable[[Note], None]
+    ) -> Retriever:
+        self.told.append("recorded")
+        return self
+
+
+def test_a_retriever_with_stages_keeps_its_record() -> None:
+    record, deps = made()
+    told: list[str] = []
+    staged = replace(deps, retriever=Staged(told))
+    replayed = game((record, staged), Counterfactual())
+    assert keys(replayed, 2) == "z"
+    assert told == ["recorded"] * 4
