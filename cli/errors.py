@@ -20,6 +20,7 @@ class By(StrEnum):
     workflow = "workflow"
     retriever = "retriever"
     reader = "reader"
+    pool = "pool"
 
 
 SHARES = ("failure", "retriever", "extraction", "hallucination", "lucky_guess", "residual")
@@ -28,7 +29,11 @@ SHARES = ("failure", "retriever", "extraction", "hallucination", "lucky_guess", 
 def errors(
     runs: stored.RunIds = None,
     by: Annotated[
-        By, typer.Option(help="What tells systems apart.", envvar="HOPSCOPE_BY")
+        By,
+        typer.Option(
+            help="What tells systems apart; pool compares the retrievers of EoR's runs.",
+            envvar="HOPSCOPE_BY",
+        ),
     ] = By.workflow,
     metric: metrics.MetricSpec = "exact_match",
     threshold: Annotated[
@@ -59,10 +64,15 @@ def errors(
     """Tell apart retriever, extraction and hallucination errors and lucky guesses (EoR)."""
     from hopscope.tracing.error_report import error_report
 
+    loaded = stored.load(db, runs, workflow=workflow, limit=limit)
+    if by is By.pool:
+        from hopscope.lab.eor_pool import members
+
+        loaded = members(loaded)
     found = error_report(
-        stored.load(db, runs, workflow=workflow, limit=limit),
+        loaded,
         metrics.metric(metric, reader=reader, entailment=entailment),
-        by=by.value,
+        by="workflow" if by is By.pool else by.value,
         threshold=threshold,
         max_words=max_words,
         seed=seed,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import ScriptedReader, reply
 
 from hopscope.cli import wiring
 from hopscope.cli.main import main
@@ -140,6 +141,39 @@ def test_questions_with_long_answers_are_left_out_and_counted(
     assert found["comparison"]["right"]["questions"] == 1
     assert found["comparison"]["questions"] == 0
     assert "1 questions left out" in call(capsys, "errors", *other)[2]
+
+
+def test_the_retrievers_of_a_pool_are_compared(
+    capsys: pytest.CaptureFixture[str], database: list[str], tmp_path: Path
+) -> None:
+    """A document that was summed up is its summary. The reader is scripted: four replies."""
+    said = ["Melma", "They are based in Yalal.", "Yalal", "Yalal"]
+    reader = ScriptedReader([[reply(text)] for text in said])
+    deps = Deps(reader=reader, retriever=wiring.corpus("hopland"))
+    pool = {"pool": "Wiki@3,Wiki@1@CP,ReFree", "similarities": "em=1"}
+    question = Question(text=data.questions("dev")[0].question.text, answers=("Yalal",))
+    one = run(wiring.workflow("eor", pool), question, deps)
+    file = tmp_path / "eor.db"
+    with Store.open(file) as store:
+        store.save(one)
+    found = ask(capsys, "errors", "--by", "pool", "--db", str(file))
+    rows = {row["system"]: row for row in found["runs"]}
+    assert {name: row["answer"] for name, row in rows.items()} == {
+        "Wiki@3": "Melma",
+        "Wiki@1@CP": "Yalal",
+        "ReFree": "Yalal",
+    }
+    wiki, summed, free = (row["errors"][0]["errors"] for row in rows.values())
+    texts = [t for h in one.steps[0].ranked[:3] for t in (h.passage.title, h.passage.text)]
+    assert wiki["retriever"] is not any(contains(text, "Yalal") for text in texts)
+    assert not any(summed[kind] for kind in ("retriever", "hallucination", "extraction"))
+    assert free["lucky_guess"]
+    assert found["comparison"]["right"]["mrlr"][0]["value"] == 1
+    assert found["comparison"]["right"]["oracle"]["value"] == 1
+
+    code, _, err = call(capsys, "errors", "--by", "pool", *database)
+    assert code == 2
+    assert "no run of EoR that came to a vote" in err
 
 
 def test_errors_for_people(
