@@ -56,7 +56,7 @@ EntailmentSpec = Annotated[
     str,
     typer.Option(
         "--entailment",
-        metavar="lexical|nli:MODEL",
+        metavar="lexical|equivalence|nli:MODEL|bem:MODEL|judge:READER",
         help="What decides that two answers mean the same.",
         envvar="HOPSCOPE_ENTAILMENT",
     ),

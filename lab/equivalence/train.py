@@ -105,9 +105,9 @@ def made_up(golds: Golds, answer: Text) -> Iterator[tuple[Golds, Text, bool]]:
     """Golds and answers with their label, from an answer that is right."""
     alias = _most_alike(golds, answer)
     alone = Golds(golds.question, [alias])
-    numbers = sorted(alias.numbers & answer.numbers - golds.question.numbers, key=len)
+    numbers = alias.numbers & answer.numbers - golds.question.numbers
     if numbers:
-        told = numbers[-1]
+        told = max(numbers, key=lambda number: (len(number), number))
         other = re.sub(rf"(?<!\d){re.escape(told)}(?!\d)", _another(told), answer.raw)
         if other != answer.raw:
             yield golds, Text(other), False

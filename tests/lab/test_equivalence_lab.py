@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,30 @@ def test_examples_show_gold_and_answer_either_way_round() -> None:
     kinds = {(row.kind, row.system, row.right) for row in rows}
     assert {("golds", "a", True), ("turned", "b", False), ("answers", "a", False)} <= kinds
     assert ("answers", "a", True) not in kinds
+
+
+def test_examples_do_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
+    """A number was once chosen from a set of strings, whose order changes with each process, so
+    that no two models were the same."""
+    answer = "From 1812 to 1815, with 4321 men and 9876 horses"
+    path = write(tmp_path, record(golden_answer=answer, answer_one=answer, judge_two=True))
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from hopscope.lab.equivalence import data, train\n"
+        "print(list(train.examples(data.judgements(Path(sys.argv[1])))))"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(path)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    ]
+    assert "made_up" in runs[0]
+    assert len(set(runs)) == 1
 
 
 def test_trees_are_laid_out_as_lightgbm_walks_them() -> None:
