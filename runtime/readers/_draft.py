@@ -9,7 +9,8 @@ from hopscope.runtime.types import FinishReason, Generation, GenerationRequest, 
 
 
 class Draft:
-    """A sample of a request: what it has so far and how its next token is drawn."""
+    """A sample of a request: what it has so far and how its next token is drawn. The usage of
+    the prompt stands on the sample with index `first`."""
 
     def __init__(
         self,
@@ -17,6 +18,7 @@ class Draft:
         index: int,
         prompt_ids: list[int],
         *,
+        first: int = 0,
         tokenizer: Any,
         end_ids: frozenset[int],
     ) -> None:
@@ -26,7 +28,7 @@ class Draft:
         self.steps = 0
         """Tokens generated, the end token and those after a stop string included."""
         self.finished: FinishReason | None = None
-        self._first = index == 0
+        self._first = index == first
         self._prompt_tokens = len(prompt_ids)
         self._stop = tuple(filter(None, request.stop))
         self._longest_stop = max(map(len, request.stop), default=0)

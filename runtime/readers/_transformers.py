@@ -49,14 +49,17 @@ class TransformersReader:
         return self.more(requests, first=0)
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        """Samples from the `first` on; see the port. The prompt is computed again."""
+        """Samples from the `first` on; see the port. The prompt is computed, and counted, again."""
         with self._lock, torch.inference_mode(), failures(self.name):
             drafts: list[list[Draft]] = []
             by_prompt: dict[tuple[int, ...], list[Draft]] = {}
             for request in requests:
                 prompt = self._renderer.prompt_ids(request.prompt)
                 self._check(prompt, request.max_tokens)
-                samples = [self._draft(request, i, prompt) for i in range(first, first + request.n)]
+                samples = [
+                    self._draft(request, i, prompt, first=first)
+                    for i in range(first, first + request.n)
+                ]
                 drafts.append(samples)
                 by_prompt.setdefault(tuple(prompt), []).extend(samples)
             work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
@@ -128,8 +131,17 @@ class TransformersReader:
             branches.append(Branch(token, logprob, text))
         return branches
 
-    def _draft(self, request: GenerationRequest, index: int, prompt: list[int]) -> Draft:
-        return Draft(request, index, prompt, tokenizer=self._tokenizer, end_ids=self._end_ids)
+    def _draft(
+        self, request: GenerationRequest, index: int, prompt: list[int], *, first: int = 0
+    ) -> Draft:
+        return Draft(
+            request,
+            index,
+            prompt,
+            first=first,
+            tokenizer=self._tokenizer,
+            end_ids=self._end_ids,
+        )
 
     def _scored(self, prompt: list[int], given: list[int], likelihood: Likelihood) -> Scored:
         return Scored(

@@ -141,3 +141,5 @@ def test_samples_drawn_in_two_goes_are_those_drawn_in_one(llama: Any) -> None:
     [tail] = llama.more([request.model_copy(update={"n": 3})], first=2)
     assert [s.token_ids for s in [*head, *tail]] == [s.token_ids for s in whole]
     assert len({s.token_ids for s in whole}) == 5
+    prompt = len(llama._renderer.prompt_ids(PROMPTS[0]))
+    assert [s.usage.input_tokens for s in tail] == [prompt, 0, 0]
