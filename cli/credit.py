@@ -1,8 +1,9 @@
 """`hopscope credit`: what the steps of a stored run, or their passages, were worth, by other rules,
 meters or counterfactuals than it was appraised with."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -116,19 +117,61 @@ def credit(
     The workflow is not run again, except by --mode replay. The credits are kept beside the run's
     earlier ones.
     """
+    try:
+        _credit(
+            run,
+            rules=rule,
+            meters=meter,
+            counterfactual=counterfactual,
+            mode=mode,
+            over=over,
+            corpus=corpus,
+            reader=reader,
+            entailment=entailment,
+            samples=samples,
+            seed=seed,
+            options=wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS")),
+            db=db,
+            trace_file=trace_file,
+            trace_content=trace_content,
+            json=json,
+        )
+    except KeyboardInterrupt:
+        render.note("stopped: the run has the credits it had")
+        raise typer.Exit(130) from None
+
+
+def _credit(
+    run: str,
+    *,
+    rules: Sequence[str] | None,
+    meters: Sequence[str] | None,
+    counterfactual: Against,
+    mode: Mode,
+    over: Over,
+    corpus: str,
+    reader: str,
+    entailment: str,
+    samples: int,
+    seed: int | None,
+    options: Mapping[str, str],
+    db: str | None,
+    trace_file: Path | None,
+    trace_content: bool,
+    json: bool,
+) -> None:
     from hopscope.store.store import Store
     from hopscope.tracing.evaluators import emit
     from hopscope.tracing.telemetry import captures_content, telemetry
 
-    options = wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS"))
     with Store.open(db) as store:
         found = find(store, run)
         measuring = Measuring(
             samples=samples,
             seed=found.seed if seed is None else seed,
             options=options,
-            meters=_meters(meter),
-            rules=_rules(rule),
+            meters=_meters(meters),
+            rules=_rules(rules),
         )
         measuring.parse()  # tells what is wrong before anything is loaded
         retrieval.parse(corpus)
@@ -156,7 +199,9 @@ def credit(
             emit(found, measured.credits, capture=trace_content and captures_content())
         render.progress("")
     credit_table.show(found, measured, json=json)
-    if rule or meter:
+    if not measured.credits:
+        render.note("no step brought a passage that a model was shown: there is nothing to share")
+    elif rules or meters:
         _tell_missing(measured, appraiser)
 
 
@@ -256,9 +301,6 @@ def _rebuilt(run: "Run") -> "Workflow":
 def _tell_missing(measured: Appraised, appraiser: Appraiser) -> None:
     """GroGU with key tokens has no credit by rules that weigh its value without evidence in."""
     there = {(credit.meter, credit.rule) for credit in measured.credits}
-    if not there:
-        render.note("no step brought a passage that was shown: there is nothing to share")
-        return
     for meter in appraiser.meters:
         missing = [rule.name for rule in appraiser.rules if (meter.name, rule.name) not in there]
         if missing:

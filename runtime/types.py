@@ -312,7 +312,8 @@ class Credit(Record):
     passage: str | None = Field(default=None, min_length=1)
     """Key of the passage that the share goes to; None when it goes to all that the step brought."""
     rule: str
-    """How it was shared: level, trajectory, leave_one_out, shapley, total."""
+    """How it was shared: trajectory, leave_one_out, solo, shapley; or level and total, what is
+    shared."""
     meter: str
     measurement: Measurement
     provenance: Provenance

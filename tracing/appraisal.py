@@ -42,9 +42,11 @@ def appraise(
         ReaderError, EntailmentError: a model failed.
     """
     credits: list[Credit] = []
+    if games is None:
+        games = [over_steps(run)]
     for meter in meters:
         values = Values(run.question, meter)
-        played = [Coalitions(game, values) for game in games or [over_steps(run)]]
+        played = [Coalitions(game, values) for game in games]
         fitting = [list(_fitting(coalitions, rules)) for coalitions in played]
         values.measure(
             coalitions.game.evidence(needed)

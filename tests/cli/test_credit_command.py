@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from models import tiny_llama
 
+from hopscope.cli.appraise import Appraiser
 from hopscope.cli.main import main
 from hopscope.store.store import Store
 
@@ -241,6 +242,30 @@ def test_another_corpus_than_the_run_s_is_refused(
         connection.commit()
     code, _, err = call(capsys, "credit", *asked, *database)
     assert (code, "the run searched bm25:news@1, but --corpus hopland is" in err) == (2, True)
+
+
+def test_a_run_that_retrieved_nothing_has_nothing_to_share_among_passages(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    asked = ["run", "Where was Rosis Wallo born?", "--gold", "Zana", "-w", "closed_book"]
+    ask(capsys, *asked, "--samples", "2", *database)
+    code, out, err = call(capsys, "credit", "--over", "passages", "--json", *QUICK, *database)
+    assert (code, json.loads(out)["credits"]) == (0, [])
+    assert "nothing to share" in err
+
+
+def test_control_c_keeps_the_credits_there_were(
+    capsys: pytest.CaptureFixture[str], database: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = ask(capsys, "show", *database)
+
+    def stopped(self: Appraiser, run: object, **_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Appraiser, "appraise", stopped)
+    code, out, err = call(capsys, "credit", *QUICK, *database)
+    assert (code, out, "stopped" in err) == (130, "", True)
+    assert ask(capsys, "show", *database) == shown
 
 
 def test_an_unknown_run_is_told(capsys: pytest.CaptureFixture[str], database: list[str]) -> None:
