@@ -15,7 +15,7 @@ from hopscope.tracing.intervals import LEVEL
 RankCorrelation = Literal["kendall", "spearman"]
 RESAMPLES = 1000
 FEWEST = 5
-"""Pairs below which resampling says nothing."""
+"""Values of a side that must differ from its commonest one, for resampling to say anything."""
 
 Floats = NDArray[np.float64]
 
@@ -54,8 +54,7 @@ def rank_correlation(
     """Kendall's tau-b or Spearman's rho (with average ranks) of pairs of values.
 
     Unmeasured where a side is constant. The interval is that of the percentile bootstrap over
-    pairs: the analytic ones (Fieller 1957) cover .85 instead of .95 when half of the values are
-    tied, as those of binary scores are.
+    pairs, as analytic ones (Fieller 1957) fail where values are tied, as binary scores are.
 
     Raises:
         ValueError: the series differ in length.
@@ -94,8 +93,8 @@ def _interval(
     resamples: int,
     seed: int,
 ) -> tuple[float, float] | None:
-    """None for few pairs, or where resampling changes nothing."""
-    if len(x) < FEWEST:
+    """None where nearly all values of a side are one, or where resampling changes nothing."""
+    if any(len(side) - np.unique(side, return_counts=True)[1].max() < FEWEST for side in (x, y)):
         return None
     rng = np.random.default_rng(seed)
     drawn = (rng.integers(0, len(x), len(x)) for _ in range(resamples))
