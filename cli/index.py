@@ -131,8 +131,8 @@ def build(
             )
         from hopscope.runtime.retrievers import bm25, lucene
 
-        module = lucene if kind is Kind.lucene else bm25
-        return module.create(source, out, name=called, overwrite=overwrite, progress=progress)
+        build = lucene.create if kind is Kind.lucene else bm25.create
+        return build(source, out, name=called, overwrite=overwrite, progress=progress)
 
     try:
         manifest = _create(source, create)
@@ -147,6 +147,46 @@ def build(
             err=True,
         )
     _show(out, manifest, json)
+
+
+@app.command("search")
+def search(
+    index: Annotated[
+        str,
+        typer.Argument(
+            envvar="HOPSCOPE_INDEX_FOLDER",
+            help="Folder of an index, or KIND:WHERE such as lucene:NAME for a prebuilt one.",
+        ),
+    ],
+    query: Annotated[
+        list[str] | None, typer.Argument(help="What to search for; several are numbered from 1.")
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_QUERIES", help="Lines of ID, a tab and a query, as pyserini's."
+        ),
+    ] = None,
+    k: Annotated[
+        int, typer.Option("-k", envvar="HOPSCOPE_INDEX_K", min=1, help="Passages for each query.")
+    ] = 10,
+    trec: Annotated[
+        bool, typer.Option("--trec", help="Print a TREC run: query, Q0, passage, rank, score, tag.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", envvar="HOPSCOPE_JSON", help="Print hits as JSON lines.")
+    ] = False,
+) -> None:
+    """Search an index, for one query or a file of them."""
+    from hopscope.cli import retrieval, searching
+
+    asked = searching.read(query or [], queries)
+    retriever = retrieval.source(index)
+    hits = retriever.search([text for _, text in asked], k=k)
+    style = searching.trec if trec else searching.as_json if json else searching.table
+    for (id, text), ranking in zip(asked, hits, strict=True):
+        for line in style(id, text, ranking):
+            typer.echo(line)
 
 
 @app.command("info")

@@ -22,6 +22,7 @@ PROGRESS = "encoded.json"
 WINDOW = 2048
 """Passages encoded between two looks at the disk."""
 Matrix = NDArray[np.float32]
+Mapped = np.memmap[tuple[int, int], np.dtype[np.float32]]
 
 
 class Progress(Record):
@@ -75,13 +76,13 @@ def remove(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _map(
-    folder: Path, rows: int, dimension: int
-) -> np.memmap[tuple[int, int], np.dtype[np.float32]]:
+def _map(folder: Path, rows: int, dimension: int) -> Mapped:
     path = folder / VECTORS
     size = rows * dimension * np.dtype(np.float32).itemsize
-    mode = "r+" if path.is_file() and path.stat().st_size == size else "w+"
-    return np.memmap(path, dtype=np.float32, mode=mode, shape=(rows, dimension))  # type: ignore[call-overload]
+    if not (path.is_file() and path.stat().st_size == size):
+        with path.open("wb") as file:
+            file.truncate(size)
+    return np.memmap(path, dtype=np.float32, mode="r+", shape=(rows, dimension))
 
 
 def _resume(folder: Path, fingerprint: str, rows: int) -> Progress | None:

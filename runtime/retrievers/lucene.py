@@ -9,10 +9,12 @@ pyserini made, or one of its prebuilt ones by name, is opened here if it stores 
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from itertools import islice
 from pathlib import Path
+from tarfile import TarError
 from typing import Any
 
 from pydantic import JsonValue
@@ -259,25 +261,26 @@ def _commit(index: Path) -> str:
 
 def _prebuilt(name: str) -> tuple[Path, str]:
     """Folder and version of a prebuilt index, after downloading it if the cache lacks it."""
-    classes = _java.classes()
-    from jnius import JavaException
-
+    _java.classes()
     with _java.calling:
-        entry = classes("io.anserini.index.prebuilt.PrebuiltInvertedIndex").get(name)
-    if entry is None:
+        from pyserini.prebuilt_index_info import TF_INDEX_INFO as KNOWN
+        from pyserini.util import download_prebuilt_index
+    if name not in KNOWN:
         raise UsageError(
             f"there is no folder {name}, and no prebuilt inverted index of that name in pyserini, "
             "whose documentation lists them"
         )
-    with _java.calling:
-        try:
-            folder = classes("io.anserini.index.IndexReaderUtils").getIndex(name).toString()
-        except JavaException as error:
-            raise UsageError(
-                f"the prebuilt index {name} ({entry.compressedSize / 1e6:,.0f} MB) could not be "
-                f"downloaded from {entry.urls[0]}; is the network there?"
-            ) from error
-        return Path(folder), str(entry.md5)[:12]
+    entry = KNOWN[name]
+    try:
+        with redirect_stdout(sys.stderr):  # stdout is for data
+            folder = download_prebuilt_index(name, verbose=False)
+    except (OSError, ValueError, AssertionError, TarError) as error:
+        size = entry.get("size compressed (bytes)", 0) / 1e6
+        raise UsageError(
+            f"the prebuilt index {name} ({size:,.0f} MB) could not be downloaded from "
+            f"{entry['urls'][0]}: {_first_line(error)}"
+        ) from error
+    return Path(folder), str(entry["md5"])[:12]
 
 
 def _document(passage: Passage) -> str:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from hopscope.cli.index import app
 from hopscope.runtime.errors import CorpusError, IndexMismatch, UsageError
 from hopscope.runtime.retrievers import bm25
+from tests import encoders
 
 LINES = '{"id": "a", "title": "A", "text": "red fox"}\n{"id": "b", "title": "B", "text": "hen"}\n'
 
@@ -80,3 +81,74 @@ def test_help_needs_none_of_the_heavy_modules() -> None:
     code = "import sys, hopscope.cli.index; print([m for m in ('numpy', 'bm25s', 'rich.progress', "
     code += "'pydantic') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+BROKEN = LINES + '{"id": "a", "text": "again"}\n{"id": "c", "text": " "}\n'
+
+
+def test_broken_records_are_left_out_when_asked_and_told_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(BROKEN.encode() + b'{"id": "d", "text": "caf\xe9"}\n' * 20)
+    with pytest.raises(CorpusError, match="line 3"):
+        invoke("build", path, "--out", tmp_path / "i")
+    built = invoke("build", path, "--out", tmp_path / "i", "--skip-broken", "--json")
+    assert json.loads(built.stdout)["counts"]["passages"] == 2
+    assert f"left out: {path}, line 3: id 'a' was already given on line 1" in built.stderr
+    assert f"left out: {path}, line 4: 'text' is empty" in built.stderr
+    assert f"left out: {path}, line 5: byte 0xe9 is not UTF-8" in built.stderr
+    assert "22 broken records left out, 12 of them not shown" in built.stderr
+
+
+def test_a_dense_index_from_the_command_line(corpus: Path, tmp_path: Path) -> None:
+    pytest.importorskip("faiss", reason="the extra faiss-cpu or faiss-gpu is not installed")
+    model = encoders.bert(tmp_path / "model")
+    corpus.write_text(LINES + json.dumps({"id": "long", "text": "fox " * 99}) + "\n")
+    options = ("--kind", "dense", "--encoder", f"e5:{model}", "--device", "cpu")
+    built = invoke("build", corpus, "--out", tmp_path / "i", *options)
+    assert "1 of 3 passages are longer than the encoder reads" in built.stderr
+    for told in ("dense", "e5:model@", "Flat, 32 dimensions", "cut           1"):
+        assert told in built.stdout
+    found = invoke("search", tmp_path / "i", "red fox", "-k", 3, "--json")
+    assert len(json.loads(found.stdout)["hits"]) == 3
+
+
+def test_options_that_do_not_go_together(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--kind dense needs an --encoder"):
+        invoke("build", corpus, "--out", tmp_path / "i", "--kind", "dense")
+    with pytest.raises(UsageError, match="for --kind dense, not bm25"):
+        invoke("build", corpus, "--out", tmp_path / "i", "--faiss", "Flat")
+    assert invoke("build", corpus, "--out", tmp_path / "i", "--kind", "solr").exit_code == 2
+
+
+def test_searching_prints_a_table_a_trec_run_or_json(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "i"
+    invoke("build", corpus, "--out", out)
+    shown = invoke("search", out, "foxes", "zebra").stdout.splitlines()
+    assert shown[0] == "1  foxes"
+    assert shown[1].split() == ["1", shown[1].split()[1], "a", "A:", "red", "fox"]
+    assert shown[2:] == ["2  zebra", "      nothing found"]
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("q7\tred fox hen\n\nq8\tzebra\n")
+    printed = invoke("search", out, "--queries", topics, "--trec").stdout
+    run = [line.split() for line in printed.splitlines()]
+    assert [(row[0], row[1], row[2], row[3], row[5]) for row in run] == [
+        ("q7", "Q0", "a", "1", "hopscope"),
+        ("q7", "Q0", "b", "2", "hopscope"),
+    ]
+    assert float(run[0][4]) > float(run[1][4]) > 0
+    hits = json.loads(invoke("search", out, "hen", "--json").stdout)["hits"]
+    assert [(hit["id"], hit["text"]) for hit in hits] == [("b", "hen")]
+    with pytest.raises(UsageError, match="give queries, or a file"):
+        invoke("search", out)
+    topics.write_text("red hen\n")
+    with pytest.raises(UsageError, match="line 1: an id, a tab and a query"):
+        invoke("search", out, "--queries", topics)
+
+
+def test_an_index_is_opened_by_what_built_it(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "i"
+    invoke("build", corpus, "--out", out)
+    manifest = out / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"kind": "bm25"', '"kind": "solr"'))
+    with pytest.raises(IndexMismatch, match=r"of kind 'solr'; this version reads bm25, dense"):
+        invoke("search", out, "hen")

@@ -108,6 +108,17 @@ def test_an_index_on_disk_ranks_as_one_in_memory(index: Path) -> None:
     assert opened.search(queries, k=3) == held.search(queries, k=3)
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's list of maps")
+def test_an_index_is_mapped_not_read(index: Path) -> None:
+    """Scores, their places and the passages: all that grows with the corpus but the terms."""
+    found = bm25.build(index=index)
+    assert found.search(["cat"], k=1)[0]
+    maps = Path("/proc/self/maps").read_text()
+    for name in ("data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy"):
+        assert str((index / name).resolve()) in maps, name
+    assert str((index / "passages.jsonl").resolve()) in maps
+
+
 def test_the_manifest_says_what_is_there(index: Path) -> None:
     manifest = index_folder.verify(index)
     assert manifest.counts == {"passages": 3, "empty": 0, "tokens": 13, "terms": 7}

@@ -3,10 +3,12 @@
 The tests with a real index need the extra `lucene` and Java 21; they are skipped without.
 """
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -173,25 +175,48 @@ def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
         lucene.build(index=tmp_path / "absent")
 
 
-@real
-def test_a_prebuilt_index_that_cannot_be_fetched_says_from_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The name is known to Anserini; only the way to it is missing."""
-    system = _java.classes()("java.lang.System")
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """pyserini's cache in a place of its own, and no way to the network."""
+    monkeypatch.setenv("PYSERINI_CACHE", str(tmp_path / "cache"))
     for scheme in ("http", "https"):
-        system.setProperty(f"{scheme}.proxyHost", "127.0.0.1")
-        system.setProperty(f"{scheme}.proxyPort", "9")
-    old_home = system.getProperty("user.home")
-    system.setProperty("user.home", str(tmp_path))
-    try:
-        with pytest.raises(UsageError, match=r"nfcorpus.* MB\) could not be downloaded from http"):
-            lucene.build(index=Path("beir-v1.0.0-nfcorpus.flat"))
-    finally:
-        system.setProperty("user.home", old_home)
-        for scheme in ("http", "https"):
-            system.clearProperty(f"{scheme}.proxyHost")
-            system.clearProperty(f"{scheme}.proxyPort")
+        monkeypatch.setenv(f"{scheme}_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    return tmp_path / "cache"
+
+
+@real
+@pytest.mark.usefixtures("cache")
+def test_a_prebuilt_index_that_cannot_be_fetched_says_from_where(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(UsageError, match=r"dpr-100w \(.* MB\) could not be downloaded from http"):
+        lucene.build(index=Path("wikipedia-dpr-100w"))
+    assert capsys.readouterr().out == ""
+
+
+@real
+def test_a_prebuilt_index_is_fetched_once_by_its_name(
+    index: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """pyserini's own downloader, over a file: address."""
+    _java.classes()
+    from pyserini import prebuilt_index_info
+
+    (index / index_folder.MANIFEST).unlink()
+    archive = tmp_path / "lucene-index.cats.tar.gz"
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(index, arcname="lucene-index.cats")
+    md5 = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
+    entry = {"urls": [archive.as_uri()], "md5": md5, "filename": archive.name}
+    monkeypatch.setitem(prebuilt_index_info.TF_INDEX_INFO, "cats-1", entry)
+    found = lucene.build(index=Path("cats-1"))
+    assert found.name == f"lucene:cats-1@{md5[:12]}"
+    assert [hit.passage.id for hit in found.search(["dog"], k=3)[0]] == ["dog"]
+    archive.unlink()
+    assert lucene.build(index=Path("cats-1")).search(["dog"], k=3) == found.search(["dog"], k=3)
+    assert cache.is_dir()
 
 
 PYSERINI = """
