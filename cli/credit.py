@@ -1,15 +1,15 @@
 """`hopscope credit`: what the steps of a stored run, or their passages, were worth, by other rules,
 meters or counterfactuals than it was appraised with."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopscope.cli import credit_table, render, retrieval, wiring
+from hopscope.cli import credit_games, credit_table, render, retrieval, wiring
 from hopscope.cli.appraise import METERS, RULES, Appraised, Appraiser, Measuring
+from hopscope.cli.credit_games import Against, Mode, Over
 from hopscope.cli.run import (
     CorpusSpec,
     Database,
@@ -23,29 +23,9 @@ from hopscope.cli.run import (
 from hopscope.cli.show import LAST, RunSpec, find
 
 if TYPE_CHECKING:
-    from hopscope.runtime.ports import Entailment, Retriever
-    from hopscope.runtime.run import Workflow
-    from hopscope.runtime.types import Run
     from hopscope.tracing.coalitions import Game
-    from hopscope.tracing.games import Counterfactual, FrozenGame
 
 ALL = "all"
-
-
-class Against(StrEnum):
-    empty = "empty"
-    random = "random"
-    leave_out = "leave-out"
-
-
-class Mode(StrEnum):
-    frozen = "frozen"
-    replay = "replay"
-
-
-class Over(StrEnum):
-    steps = "steps"
-    passages = "passages"
 
 
 def credit(
@@ -184,11 +164,11 @@ def _credit(
         retriever = None
         if counterfactual is Against.random or mode is Mode.replay:
             render.progress("loading the corpus")
-            retriever = _corpus(corpus, found, appraiser)
-        against = _against(counterfactual, found, retriever, measuring.seed)
-        games: Sequence[Game] = _games(over, found, against)
+            retriever = credit_games.corpus(corpus, found, appraiser)
+        against = credit_games.against(counterfactual, found, retriever, measuring.seed)
+        games: Sequence[Game] = credit_games.games(over, found, against)
         if mode is Mode.replay and retriever is not None:
-            games = _replayed(found, games, against, appraiser, judge, retriever)
+            games = credit_games.replayed(found, games, against, appraiser, judge, retriever)
         settings: dict[str, Any] = {"counterfactual": counterfactual.value, "mode": mode.value}
         if counterfactual is Against.random and retriever is not None:
             settings["corpus"] = retriever.name
@@ -215,87 +195,6 @@ def _rules(given: Sequence[str] | None) -> tuple[str, ...]:
 
     chosen = [name.replace("-", "_") for name in given or RULES]
     return tuple(components.names(credit)) if ALL in chosen else tuple(chosen)
-
-
-def _corpus(spec: str, run: "Run", appraiser: Appraiser) -> "Retriever":
-    from hopscope.runtime.errors import UsageError
-
-    retriever = retrieval.retriever(spec, appraiser.reader, seed=run.seed)
-    if retriever.name != run.retriever:
-        raise UsageError(
-            f"the run searched {run.retriever}, but --corpus {spec} is {retriever.name}: give the "
-            "corpus of the run"
-        )
-    return retriever
-
-
-def _against(
-    kind: Against, run: "Run", retriever: "Retriever | None", seed: int
-) -> "Counterfactual":
-    from hopscope.runtime.errors import UsageError
-    from hopscope.tracing.games import Counterfactual, random_passages
-
-    if kind is not Against.random:
-        return Counterfactual("leave-out" if kind is Against.leave_out else "empty")
-    passages = getattr(retriever, "passages", None)
-    if passages is None:
-        raise UsageError(
-            "--counterfactual random draws from an index, which the retriever of this run is not "
-            "by itself: choose another counterfactual"
-        )
-    return random_passages(run, passages, seed=seed)
-
-
-def _games(over: Over, run: "Run", against: "Counterfactual") -> "list[FrozenGame]":
-    from hopscope.tracing.games import over_passages, over_steps
-
-    if over is Over.steps:
-        return [over_steps(run, against)]
-    inside = [over_passages(run, step.index, against) for step in run.steps]
-    return [game for game in inside if game is not None]
-
-
-def _replayed(
-    run: "Run",
-    games: "Iterable[Any]",
-    against: "Counterfactual",
-    appraiser: Appraiser,
-    judge: "Entailment",
-    retriever: "Retriever",
-) -> "list[Game]":
-    from hopscope.runtime.state import Deps
-    from hopscope.tracing.replay import ReplayGame, check
-
-    workflow = _rebuilt(run)
-    deps = Deps(
-        reader=appraiser.reader,
-        retriever=retriever,
-        entailment=judge,
-        seed=run.seed,
-        capture_content=False,
-    )
-    render.progress("repeating the run")
-    check(run, workflow, deps)
-    played: list[Game] = [ReplayGame(game, run, workflow, deps, against) for game in games]
-    runs = sum(
-        len({c for r in appraiser.rules for c in r.needs(game.players)} - {frozenset(game.players)})
-        for game in played
-    )
-    render.note(f"mode replay runs {run.workflow} again, about {runs} times")
-    return played
-
-
-def _rebuilt(run: "Run") -> "Workflow":
-    from hopscope import workflows
-    from hopscope.runtime import components
-    from hopscope.runtime.errors import UsageError
-    from hopscope.runtime.run import Workflow
-
-    build = components.load(workflows, run.workflow).build
-    unknown = ", ".join(run.options.keys() - components.options(build).keys())
-    if unknown:
-        raise UsageError(f"workflow {run.workflow} no longer has the run's options {unknown}")
-    return Workflow(name=run.workflow, graph=build(**run.options), options=run.options)
 
 
 def _tell_missing(measured: Appraised, appraiser: Appraiser) -> None:

@@ -1,0 +1,112 @@
+"""Who plays in `hopscope credit`, and what stands in for those who are absent."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from hopscope.cli import render, retrieval
+from hopscope.cli.appraise import Appraiser
+
+if TYPE_CHECKING:
+    from hopscope.runtime.ports import Entailment, Retriever
+    from hopscope.runtime.run import Workflow
+    from hopscope.runtime.types import Run
+    from hopscope.tracing.coalitions import Game
+    from hopscope.tracing.games import Counterfactual, FrozenGame
+
+
+class Against(StrEnum):
+    empty = "empty"
+    random = "random"
+    leave_out = "leave-out"
+
+
+class Mode(StrEnum):
+    frozen = "frozen"
+    replay = "replay"
+
+
+class Over(StrEnum):
+    steps = "steps"
+    passages = "passages"
+
+
+def corpus(spec: str, run: "Run", appraiser: Appraiser) -> "Retriever":
+    from hopscope.runtime.errors import UsageError
+
+    retriever = retrieval.retriever(spec, appraiser.reader, seed=run.seed)
+    if retriever.name != run.retriever:
+        raise UsageError(
+            f"the run searched {run.retriever}, but --corpus {spec} is {retriever.name}: give the "
+            "corpus of the run"
+        )
+    return retriever
+
+
+def against(
+    kind: Against, run: "Run", retriever: "Retriever | None", seed: int
+) -> "Counterfactual":
+    from hopscope.runtime.errors import UsageError
+    from hopscope.tracing.games import Counterfactual, random_passages
+
+    if kind is not Against.random:
+        return Counterfactual("leave-out" if kind is Against.leave_out else "empty")
+    passages = getattr(retriever, "passages", None)
+    if passages is None:
+        raise UsageError(
+            "--counterfactual random draws from an index, which the retriever of this run is not "
+            "by itself: choose another counterfactual"
+        )
+    return random_passages(run, passages, seed=seed)
+
+
+def games(over: Over, run: "Run", against: "Counterfactual") -> "list[FrozenGame]":
+    from hopscope.tracing.games import over_passages, over_steps
+
+    if over is Over.steps:
+        return [over_steps(run, against)]
+    inside = [over_passages(run, step.index, against) for step in run.steps]
+    return [game for game in inside if game is not None]
+
+
+def replayed(
+    run: "Run",
+    games: "Iterable[Any]",
+    against: "Counterfactual",
+    appraiser: Appraiser,
+    judge: "Entailment",
+    retriever: "Retriever",
+) -> "list[Game]":
+    from hopscope.runtime.state import Deps
+    from hopscope.tracing.replay import ReplayGame, check
+
+    workflow = _rebuilt(run)
+    deps = Deps(
+        reader=appraiser.reader,
+        retriever=retriever,
+        entailment=judge,
+        seed=run.seed,
+        capture_content=False,
+    )
+    render.progress("repeating the run")
+    check(run, workflow, deps)
+    played: list[Game] = [ReplayGame(game, run, workflow, deps, against) for game in games]
+    runs = sum(
+        len({c for r in appraiser.rules for c in r.needs(game.players)} - {frozenset(game.players)})
+        for game in played
+    )
+    render.note(f"mode replay runs {run.workflow} again, about {runs} times")
+    return played
+
+
+def _rebuilt(run: "Run") -> "Workflow":
+    from hopscope import workflows
+    from hopscope.runtime import components
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.run import Workflow
+
+    build = components.load(workflows, run.workflow).build
+    unknown = ", ".join(run.options.keys() - components.options(build).keys())
+    if unknown:
+        raise UsageError(f"workflow {run.workflow} no longer has the run's options {unknown}")
+    return Workflow(name=run.workflow, graph=build(**run.options), options=run.options)
