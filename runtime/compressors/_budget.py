@@ -71,16 +71,16 @@ def units(tokens: Sequence[str], values: Sequence[float], kind: UnitKind) -> lis
 
 
 def sentences(text: str) -> list[str]:
-    """The text cut before each sentence; together they are the text."""
-    starts, position = [0], 0
+    """The text cut behind each sentence; together they are the text."""
+    ends, position = [0], 0
     for segment in _segmenter().segment(text):
         start = text.find(segment.strip(), position)
         if start < 0:  # pysbd marks stops with rare signs and loses those of the text itself
             continue
         position = start + len(segment.strip())
-        starts.append(start)
-    bounds = sorted({0, *starts[2:], len(text)})
-    return [text[a:b] for a, b in pairwise(bounds)]
+        ends.append(position)
+    ends[-1] = len(text)
+    return [text[a:b] for a, b in pairwise(sorted({0, *ends}))]
 
 
 @cache

@@ -8,8 +8,8 @@ them are useful; these come first, each group in its old order, with the scores 
 A candidate that cannot be measured comes last. The runtime knows meters by their port only: who
 names the reranker passes one.
 
-Source: GroGU (2026), section 3; ITEM (Zhang, Zhang, Guo, de Rijke, Fan, Cheng, arXiv 2406.11290),
-one iteration of ITEM-As.
+Source: GroGU (2026), section 3; ITEM (Zhang, Bi, Guo, Cheng, arXiv 2406.11290), one iteration of
+ITEM-As.
 """
 
 from collections.abc import Sequence

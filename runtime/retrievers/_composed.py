@@ -114,7 +114,7 @@ class Composed:
         fusion: Fusion = self._made(wanted)
         weights = [part.weight for part in parts]
         found = [self._find(part.inner, queries, _depth(part.inner, FUSED, k)) for part in parts]
-        return [fusion.fuse(rankings, weights) for rankings in zip(*found, strict=True)]
+        return [fusion.fuse(rankings, weights)[:k] for rankings in zip(*found, strict=True)]
 
     def _candidates(
         self, inner: Expression, queries: Sequence[str], least: int, k: int
