@@ -12,6 +12,9 @@ from hopscope.cli.run import Json
 class Kind(StrEnum):
     workflows = "workflows"
     retrievers = "retrievers"
+    fusions = "fusions"
+    rerankers = "rerankers"
+    compressors = "compressors"
     readers = "readers"
     meters = "meters"
     metrics = "metrics"
@@ -23,7 +26,8 @@ def list_components(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     json: Json = False,
 ) -> None:
-    """List workflows, retrievers, readers, meters, answer metrics, credit rules or entailments."""
+    """List workflows, what finds, fuses, reranks or compresses passages, readers, meters, answer
+    metrics, credit rules or entailments."""
     from importlib import import_module
 
     from hopscope.runtime import components
@@ -32,6 +36,9 @@ def list_components(
     home = {
         Kind.workflows: "hopscope.workflows",
         Kind.retrievers: "hopscope.runtime.retrievers",
+        Kind.fusions: "hopscope.runtime.fusions",
+        Kind.rerankers: "hopscope.runtime.rerankers",
+        Kind.compressors: "hopscope.runtime.compressors",
         Kind.readers: "hopscope.runtime.readers",
         Kind.meters: "hopscope.tracing.meters",
         Kind.metrics: "hopscope.tracing.answer_metrics",
