@@ -62,6 +62,7 @@ def errors(
     json: Json = False,
 ) -> None:
     """Tell apart retriever, extraction and hallucination errors and lucky guesses (EoR)."""
+    from hopscope.tracing.error_report import By as RunField
     from hopscope.tracing.error_report import error_report
 
     loaded = stored.load(db, runs, workflow=workflow, limit=limit)
@@ -69,10 +70,16 @@ def errors(
         from hopscope.lab.eor_pool import members
 
         loaded = members(loaded)
+    field: dict[By, RunField] = {
+        By.workflow: "workflow",
+        By.retriever: "retriever",
+        By.reader: "reader",
+        By.pool: "workflow",
+    }
     found = error_report(
         loaded,
         metrics.metric(metric, reader=reader, entailment=entailment),
-        by="workflow" if by is By.pool else by.value,
+        by=field[by],
         threshold=threshold,
         max_words=max_words,
         seed=seed,
