@@ -69,19 +69,13 @@ def configure(text: str) -> dict[str, Retriever]:
     found: dict[str, Retriever] = {}
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, spec = piece.partition("=")
-        kind, colon, argument = spec.partition(":")
-        if not (equals and colon and argument):
+        if not (equals and spec.partition(":")[2]):
             raise UsageError(f"source {piece!r}: give NAME=KIND:WHERE, as in SE=searxng:URL")
         if expression_parser.parse(name) != Source(name):
             raise UsageError(f"source {piece!r}: {name!r} is no plain name")
         if name in found or name in (PARAMETRIC, HYBRID):
             raise UsageError(f"source {piece!r}: the name {name} is taken")
-        build = components.load(retrievers, kind).build
-        options = components.options(build).values()
-        [where, *_] = [o.name for o in options if o.default is o.empty] or [""]
-        if not where:
-            raise UsageError(f"source {piece!r}: {kind} is not told where it is")
-        found[name] = build(**components.parse_options(build, {where: argument}))
+        found[name] = components.named(retrievers, spec)()
     return found
 
 

@@ -1,7 +1,7 @@
 """RankGPT: a reader writes the order of the candidates, window by window from the tail.
 
-The windows and the dialogue are those of the workflow `rankgpt`. Scores are 1, 1/2, 1/3, ... by
-place.
+The windows and the dialogue are those of the workflow `rankgpt`, except that windows which do not
+fit the reader are halved until they do. Scores are 1, 1/2, 1/3, ... by place.
 
 Source: Sun, Yan, Ma, Wang, Ren, Chen, Yin, Ren: Is ChatGPT Good at Search? Investigating Large
 Language Models as Re-Ranking Agents, EMNLP 2023 (arXiv 2304.09542).
@@ -10,6 +10,7 @@ Language Models as Re-Ranking Agents, EMNLP 2023 (arXiv 2304.09542).
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
+from hopscope.runtime.errors import ContextOverflow
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.rerankers._order import by_place
 from hopscope.runtime.rerankers._ranking import rank, windows
@@ -40,16 +41,21 @@ class Listwise:
         """As the protocol says; `ok` is whether each reply named a passage.
 
         Raises:
-            ReaderError: the reader failed, or a window does not fit it.
+            ReaderError: the reader failed, or not even two candidates fit it.
         """
-        return [self._rank(candidates) for candidates in asked]
+        return [self._rank(candidates, self.window, self.stride) for candidates in asked]
 
-    def _rank(self, candidates: Candidates) -> Reranked:
+    def _rank(self, candidates: Candidates, window: int, stride: int) -> Reranked:
         listed, readable = candidates.passages, True
-        for here in windows(len(listed), self.window, self.stride):
-            ranked, ok = rank(self, candidates.query, listed[here], "relevance")
-            listed = (*listed[: here.start], *ranked, *listed[here.stop :])
-            readable = readable and ok is not False
+        try:
+            for here in windows(len(listed), window, stride):
+                ranked, ok = rank(self, candidates.query, listed[here], "relevance")
+                listed = (*listed[: here.start], *ranked, *listed[here.stop :])
+                readable = readable and ok is not False
+        except ContextOverflow:
+            if min(window, len(listed)) <= 2:
+                raise
+            return self._rank(candidates, max(2, window // 2), max(1, stride // 2))
         return Reranked(by_place(listed), ok=readable if listed else None)
 
 

@@ -11,6 +11,7 @@ from hopscope.cli import retrieval
 from hopscope.cli.main import main
 from hopscope.lab.hopland import data
 from hopscope.runtime.errors import UsageError
+from tests.runtime.test_cross_encoder import save
 
 QUESTION = "Where was the mayor of Nalmir born?"
 
@@ -130,6 +131,23 @@ def test_every_workflow_takes_it(
         assert step["usage"]["calls"] >= 1
     spent = [step["usage"]["input_tokens"] for step in run["steps"]]
     assert sum(spent) == found["total"]["usage"]["input_tokens"]
+
+
+def test_a_cross_encoder_from_a_folder_reranks(
+    capsys: pytest.CaptureFixture[str], database: list[str], tmp_path: Path
+) -> None:
+    folder = save(tmp_path / "bert", "bert", positions=512)
+    spec = f"hopland@8@RR(cross_encoder:{folder},max_length=24)@3"
+    ask(capsys, "-w", "naive", "--corpus", spec, "--samples", "1", *database)
+    run = kept(capsys, database)
+    assert run["retriever"].startswith(spec)
+    assert "; cross_encoder:" in run["retriever"]
+    scores = [hit["score"] for hit in run["steps"][0]["ranked"]]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    [note] = json.loads(run["steps"][0]["output"])
+    assert 0 < note["cut"] <= 8
+    assert run["steps"][0]["usage"]["calls"] == 0  # of the reader
 
 
 def test_sources_of_one_s_own_are_named_with_their_kind(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from models import tiny_llama
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import ContextOverflow, UsageError
 from hopscope.runtime.readers import hf
 from hopscope.runtime.rerankers import listwise, utility
 from hopscope.runtime.stages import Candidates, Reranked
@@ -62,6 +62,17 @@ def test_whatever_is_replied_nothing_is_lost(n: int, window: int, data: st.DataO
     reranker = listwise.build(reader=reader, window=window, stride=stride)
     [found] = reranker.rerank([Candidates("Who?", given_hits)])
     assert sorted(hit.passage.key for hit in found.hits) == sorted(f"p{i}" for i in range(n))
+
+
+def test_windows_that_do_not_fit_the_reader_are_halved() -> None:
+    overflow = ContextOverflow("talker", 900, 20, 512)
+    reader = Talker([overflow, overflow, "[2] > [1]", "[2] > [1]", "[2] > [1]"])
+    [found] = listwise.build(reader=reader, window=8, stride=4).rerank([candidates("abcd")])
+    shown = ["".join(request.prompt.shown) for request in reader.requests]
+    assert shown == ["abcd", "abcd", "cd", "bd", "ad"]
+    assert order(found) == "dabc"
+    with pytest.raises(ContextOverflow):
+        listwise.build(reader=Talker([overflow]), window=2, stride=1).rerank([candidates("abc")])
 
 
 def test_windows_that_leave_gaps_are_refused() -> None:
