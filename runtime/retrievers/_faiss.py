@@ -80,7 +80,7 @@ def write(index: Any, path: Path) -> None:
 
 
 def read(path: Path, factory: str) -> Any:
-    """Map an index from its file; on a GPU, load it there.
+    """Map an index from its file.
 
     Raises:
         IndexMismatch: the file is damaged.
@@ -90,7 +90,7 @@ def read(path: Path, factory: str) -> Any:
     own = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
     flags = own if "IVF" in factory else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
     try:
-        return on_gpu(faiss.read_index(str(path), flags))
+        return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
         raise IndexMismatch(
             f"{path} cannot be read by faiss: {_reason(error)}; build the index again"
@@ -99,7 +99,8 @@ def read(path: Path, factory: str) -> Any:
 
 def search_settings(index: Any, given: str) -> str:
     """Set how thoroughly an index searches: by `given`, as `nprobe=32,efSearch=128`, else by
-    defaults for its kind; gives what is set, empty for exact ones.
+    defaults for its kind; gives what is set, empty for exact ones. To be done before the index is
+    moved to a GPU, which takes the settings along.
 
     Raises:
         UsageError: faiss has no such setting for this index.

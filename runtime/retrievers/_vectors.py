@@ -19,7 +19,7 @@ from hopscope.runtime.types import Passage, Record
 
 VECTORS = "vectors.f32"
 PROGRESS = "encoded.json"
-WINDOW = 2048
+WINDOW = 512
 """Passages encoded between two looks at the disk."""
 Matrix = NDArray[np.float32]
 Mapped = np.memmap[tuple[int, int], np.dtype[np.float32]]

@@ -19,7 +19,7 @@ from hopscope import __version__
 from hopscope.runtime import index_folder
 from hopscope.runtime.encoders import naming
 from hopscope.runtime.encoders.naming import EncoderSpec
-from hopscope.runtime.errors import CorpusError, IndexMismatch, UsageError
+from hopscope.runtime.errors import CorpusError, IndexMismatch, RetrieverError, UsageError
 from hopscope.runtime.index_folder import Manifest
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers import _faiss, _passages
@@ -65,7 +65,7 @@ class Dense:
         earlier in the corpus. A blank query finds nothing.
 
         Raises:
-            RetrieverError: the encoder failed.
+            RetrieverError: the encoder or faiss failed.
         """
         asked = [at for at, query in enumerate(queries) if query.strip()] if k > 0 else []
         found: list[list[Hit]] = [[] for _ in queries]
@@ -81,7 +81,10 @@ class Dense:
             )
         with self._lock:  # indexes on a GPU are for one thread at a time
             self.queries_cut += encoded.cut
-            scores, places = self._index.search(encoded.vectors, min(k, len(self._passages)))
+            try:
+                scores, places = self._index.search(encoded.vectors, min(k, len(self._passages)))
+            except RuntimeError as error:  # a GPU gives 2,048 at most, or its memory is full
+                raise RetrieverError(f"{self._name}: {error}") from error
         for at, row, positions in zip(asked, scores, places, strict=True):
             # Where an approximate index finds too few, faiss fills up with -1.
             order = [n for n in np.lexsort((positions, -row)) if positions[n] >= 0]
@@ -132,7 +135,7 @@ def build(
 
     how = ",".join(part for part in (spec.name, factory, set_to) if part)
     name = f"{KIND}({how}):{manifest.name}@{manifest.fingerprint[:12]}"
-    return Dense(name, passages, vectors, load(spec, device=device))
+    return Dense(name, passages, _faiss.on_gpu(vectors), load(spec, device=device))
 
 
 def create(

@@ -154,17 +154,17 @@ def create(
     sha = hashlib.sha256()
     count = 0
     with index_folder.building(folder, overwrite=overwrite) as new:
-        indexer = _Indexer(java, new)
-        for batch in _batches(passages):
-            for passage in batch:
-                sha.update(digest(passage.id, passage.title, passage.text).encode())
-                count += 1
-                progress("read", count)
-            indexer.add(batch)
-        if not count:
-            raise CorpusError("the corpus has no passages")
-        progress("write", count)
-        indexer.close()
+        with _Indexer(java, new) as indexer:
+            for batch in _batches(passages):
+                for passage in batch:
+                    sha.update(digest(passage.id, passage.title, passage.text).encode())
+                    count += 1
+                    progress("read", count)
+                indexer.add(batch)
+            if not count:
+                raise CorpusError("the corpus has no passages")
+            progress("write", count)
+        (new / "write.lock").unlink(missing_ok=True)
         manifest = Manifest(
             kind=KIND,
             name=name,
@@ -177,7 +177,7 @@ def create(
 
 
 class _Indexer:
-    """Anserini's writer of an index."""
+    """Anserini's writer of an index; what it is given reaches the disk when the block ends."""
 
     def __init__(self, classes: Any, folder: Path) -> None:
         arguments = ["-collection", "JsonCollection", "-input", "", "-index", str(folder)]
@@ -194,10 +194,17 @@ class _Indexer:
         if taken != len(documents):
             raise RetrieverError(f"Lucene took {taken} of {len(documents)} passages, and not why")
 
-    def close(self) -> None:
-        with self._failing():
-            self._indexer.close()
-        (self._folder / "write.lock").unlink(missing_ok=True)
+    def __enter__(self) -> "_Indexer":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write all to disk; after a failure, give back what Java holds."""
+        try:
+            with self._failing():
+                self._indexer.close()
+        except RetrieverError:
+            if kind is None:
+                raise
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

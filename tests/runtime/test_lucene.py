@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -131,6 +131,38 @@ def test_the_same_corpus_gives_the_same_manifest_counts_and_fingerprint(tmp_path
     assert (first.fingerprint, first.counts) == (again.fingerprint, again.counts)
     assert first.counts == {"passages": 4}
     assert "write.lock" not in first.files
+
+
+@real
+def test_the_command_builds_and_searches_with_nothing_of_javas_on_stdout(tmp_path: Path) -> None:
+    corpus = tmp_path / "cats.jsonl"
+    rows = [passage.model_dump(include={"id", "title", "text"}) for passage in CATS]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def hopscope(*arguments: object) -> tuple[str, str]:
+        command = [sys.executable, "-m", "hopscope.cli", "index", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    options = ("--out", tmp_path / "i", "--kind", "lucene", "--json")
+    out, told = hopscope("build", corpus, *options)
+    assert json.loads(out)["counts"] == {"passages": 4}
+    assert "4 passages indexed" in told
+    assert not any(word in told for word in ("WARN", "INFO", "org.apache"))
+    found, told = hopscope("search", tmp_path / "i", "cat sat", "birds", "--trec")
+    assert [line.split()[2] for line in found.splitlines()] == ["a", "b", "dog", "9"]
+    assert told == ""
+
+
+@real
+def test_a_failed_build_leaves_no_index(tmp_path: Path) -> None:
+    def broken() -> Iterator[Passage]:
+        yield CATS[0]
+        raise CorpusError("line 2")
+
+    with pytest.raises(CorpusError, match="line 2"):
+        lucene.create(broken(), tmp_path / "i", name="i")
+    assert list(tmp_path.iterdir()) == []
 
 
 @real
