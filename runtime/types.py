@@ -280,6 +280,8 @@ class Measurement(Record):
     low: float | None = None
     """95 % interval."""
     high: float | None = None
+    certain: bool = False
+    """The interval holds always, and not in 95 % of cases: of enumerated scores."""
 
     @model_validator(mode="after")
     def _value_or_reason(self) -> Self:

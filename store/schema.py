@@ -234,6 +234,7 @@ credits = Table(
     Column("estimator", AnyText, nullable=False),
     Column("low", Double),  # 95 % interval
     Column("high", Double),
+    Column("certain", Boolean, nullable=False),  # the interval holds always
     CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="measured"),
     sqlite_with_rowid=False,
 )

@@ -172,6 +172,7 @@ class Coalitions:
             estimator=estimator,
             low=total - (around.value - around.low) if bounded else None,
             high=total + (around.high - around.value) if bounded else None,
+            certain=bounded and around.certain,
         )
 
     def _key(self, coalition: Coalition) -> Content | Unplayed:
@@ -187,4 +188,4 @@ def _estimate(measurement: Measurement) -> Estimate:
     value = measurement.value or 0.0
     low = value if measurement.low is None else measurement.low
     high = value if measurement.high is None else measurement.high
-    return Estimate(value, low, high)
+    return Estimate(value, low, high, measurement.certain)

@@ -1,4 +1,4 @@
-"""The shipped reader reads: a few of its figures, on few questions (docs/reader.md has them all)."""
+"""The shipped reader reads: some of its figures on few questions; docs/reader.md has them all."""
 
 from functools import cache
 

@@ -115,6 +115,7 @@ _measured = st.builds(
     estimator=_words,
     low=st.none() | _floats,
     high=st.none() | _floats,
+    certain=st.booleans(),
 )
 any_credit = st.builds(
     Credit,

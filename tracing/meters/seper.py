@@ -264,6 +264,7 @@ class SePer:
             estimator=self.estimator,
             low=low,
             high=high,
+            certain=self.method == "enumerate" and low is not None,
         )
 
 

@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("estimator", sa.Text(), nullable=False),
         sa.Column("low", sa.Double(), nullable=True),
         sa.Column("high", sa.Double(), nullable=True),
+        sa.Column("certain", sa.Boolean(), nullable=False),
         sa.CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="ck_credits_measured"),
         sa.ForeignKeyConstraint(
             ["provenance"], ["provenances.number"], name="fk_credits_provenances"
@@ -43,7 +44,10 @@ def upgrade() -> None:
         ),
         sqlite_with_rowid=False,
     )
-    op.execute(f"INSERT INTO credits ({KEPT}, passage) SELECT {KEPT}, '' FROM credits_before")
+    op.execute(
+        f"INSERT INTO credits ({KEPT}, passage, certain) "
+        f"SELECT {KEPT}, '', FALSE FROM credits_before"
+    )
     op.drop_table("credits_before")
     op.create_table(
         "appraisals",
