@@ -32,7 +32,7 @@ def parse(spec: str) -> "Expression":
     from hopscope.runtime.expression import Source
     from hopscope.runtime.expression_parser import parse
 
-    if (Path(spec) / "manifest.json").is_file():
+    if _is_index(spec):
         return Source(spec)
     expression = parse(spec)
     composition.check(expression)
@@ -78,11 +78,18 @@ def source(name: str) -> "Retriever":
     kind, colon, where = name.partition(":")
     if name in EMBEDDED:
         return wiring.corpus(wiring.HOPLAND)
-    if not colon or Path(name).exists() or kind not in components.names(retrievers):
+    if _is_index(name) or not colon or kind not in components.names(retrievers):
         return wiring.corpus(name)
-    if where == wiring.HOPLAND and not Path(where).exists():
+    if where == wiring.HOPLAND and not _is_index(where):
         raise UsageError(
             f"{name}: the embedded world comes with a BM25 index only, named {wiring.HOPLAND}"
         )
     opened: Retriever = components.named(retrievers, name)()
     return opened
+
+
+def _is_index(folder: str) -> bool:
+    try:
+        return (Path(folder) / "manifest.json").is_file()
+    except OSError:  # a long expression is no name of a file at all
+        return False

@@ -232,6 +232,10 @@ def test_mistakes_are_told_with_exit_code_2(
     assert "Traceback" not in said.err
 
 
+def test_an_expression_may_be_longer_than_any_file_s_name() -> None:
+    assert retrieval.size("&".join(["hopland@1"] * 100)) == 100
+
+
 def test_the_embedded_world_has_one_kind_of_index() -> None:
     with pytest.raises(UsageError, match="comes with a BM25 index only"):
         retrieval.source("searxng:hopland")
