@@ -76,5 +76,5 @@ def pointing(
 
 def _turn(heads: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """Rotary position embedding of one head, (sequence, token, size)."""
-    turned, _ = apply_rotary_pos_emb(heads[:, None], heads[:, None], cos, sin)
+    turned: torch.Tensor = apply_rotary_pos_emb(heads[:, None], heads[:, None], cos, sin)[0]
     return turned[:, 0]

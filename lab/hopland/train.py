@@ -74,16 +74,17 @@ class Stage:
     """Go on once this share of the answer tokens is predicted right (running average)..."""
     latest: float
     """... or at this share of the training time."""
+    shared: float = 0.0
+    """The share of worlds whose entities share few words."""
 
 
+MANY = (1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 STAGES = (
     Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
     Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
-    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, 2.0, 0.70),
-    Stage(
-        Mix((1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12), FULL, 0.4, 0.3, 0.5, alike=0.4), 0.0, 2.0, 1.0
-    ),
+    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, 2.0, 0.70, 0.4),
+    Stage(Mix(MANY, FULL, 0.4, 0.25, 0.4, alike=0.4), 0.0, 2.0, 1.0, 0.75),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06
@@ -95,7 +96,14 @@ def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, f
     while True:
         rng = random.Random(f"train {seed}")
         phrasing = STAGES[place.value].mix.phrasing
-        made = world.make(seed, split="train", scale=rng.choice((2, 3, 4)), phrasing=phrasing)
+        shared = rng.random() < STAGES[place.value].shared
+        made = world.make(
+            seed,
+            split="train",
+            scale=rng.choice((2, 3, 4)),
+            phrasing=phrasing,
+            words=rng.randint(6, 16) if shared else None,
+        )
         sampler = Sampler(made, rng, Forge(rng, "train", world.RESERVED))
         for _ in range(18):
             stage = STAGES[place.value]
