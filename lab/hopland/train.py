@@ -16,7 +16,6 @@ import random
 import signal
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
@@ -31,8 +30,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hopscope.lab.hopland import blocks, guidance, tokenizer, world
 from hopscope.lab.hopland.blocks import Batch, Packed
-from hopscope.lab.hopland.contexts import Example, Mix, Sampler
+from hopscope.lab.hopland.contexts import Example, Sampler
+from hopscope.lab.hopland.curriculum import CLOSED, CLOSED_SHARE, STAGES
 from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.validation import HeldOut, measure, validation
 
 PEAK_RATE = 3e-3
 FINAL_SHARE = 0.05
@@ -50,45 +51,6 @@ REHEARSE_EVERY = 4
 """Every so many steps one of copying name pieces: else they are told apart only slowly."""
 POOL = 320
 """Examples drawn before they are sorted by length and cut into batches."""
-
-EASY = (("1", 8.0), ("fixed", 0.5))
-FULL = (
-    ("1", 2.6),
-    ("2", 4.0),
-    ("3", 1.2),
-    ("4", 0.5),
-    ("comparison", 0.6),
-    ("yesno", 0.7),
-    ("fixed", 0.4),
-)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A part of the curriculum."""
-
-    mix: Mix
-    passage_weight: float
-    """Loss weight of passage tokens."""
-    mastered: float
-    """Go on once this share of the answer tokens is predicted right (running average)..."""
-    latest: float
-    """... or at this share of the training time."""
-    shared: float = 0.0
-    """The share of worlds whose entities share few words."""
-
-
-MANY = (1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-STAGES = (
-    Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
-    Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
-    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
-    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, 2.0, 0.70, 0.4),
-    Stage(Mix(MANY, FULL, 0.4, 0.25, 0.4, alike=0.4), 0.0, 2.0, 1.0, 0.75),
-)
-CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
-CLOSED_SHARE = 0.06
-"""The share of examples without any passage."""
 
 
 def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, float]]:
@@ -338,7 +300,7 @@ class Trainer:
             self.save()
         self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
 
-    def train(self, queue: "Queue[Batch]", place: "Synchronized[int]", held_out: "HeldOut") -> None:
+    def train(self, queue: "Queue[Batch]", place: "Synchronized[int]", held_out: HeldOut) -> None:
         """Take steps until the minutes are spent; save and measure on the way."""
         saved, measured, waited = time.monotonic(), self.seconds, 0.0
         average, copied = Average(0.98), Average(0.9)
@@ -371,74 +333,6 @@ class Trainer:
             if self.seconds - measured > 240:
                 measured = self.seconds
                 self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
-
-
-HeldOut = list[tuple[Batch, list[list[str]]]]
-
-
-def validation(learned: PreTrainedTokenizerFast, *, contexts: int = 120) -> HeldOut:
-    """Batches from worlds of test names, with the cell of each question block."""
-    rng = random.Random("validation")
-    mix = Mix((5,), FULL, reasoning=0.5, missing=0.25, broken=0.25)
-    drawn = []
-    for seed in range(contexts // 4):
-        made = world.make(900_000 + seed, split="test", phrasing="mixed")
-        sampler = Sampler(made, rng, Forge(rng, "test", world.RESERVED))
-        drawn += [sampler.example(mix) for _ in range(4)]
-    batches = []
-    for i in range(0, len(drawn), 12):
-        part = drawn[i : i + 12]
-        batches.append(
-            (
-                blocks.collate(blocks.pack(learned, part, passage_weight=0.0)),
-                [
-                    [
-                        cell(asked.kind, len(asked.steps), reasoned, absent)
-                        for (asked, reasoned), absent in zip(e.asked, e.missing, strict=True)
-                    ]
-                    for e in part
-                ],
-            )
-        )
-    return batches
-
-
-def cell(kind: str, hops: int, reasoned: bool, absent: bool) -> str:
-    """The name under which a validation question is counted."""
-    name = f"{hops} hops" if kind == "chain" else kind
-    return f"{name}{' reasoned' if reasoned else ''}{' absent' if absent else ''}"
-
-
-@torch.inference_mode()
-def measure(model: LlamaForCausalLM, held_out: HeldOut) -> dict[str, list[float]]:
-    """Per cell: share of targets that greedy decoding gives exactly, mean probability, n."""
-    model.eval()
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for batch, cells in held_out:
-        logits = model(
-            input_ids=batch.ids,
-            attention_mask=blocks.mask(batch.segments),
-            position_ids=batch.positions,
-            use_cache=False,
-        ).logits[:, :-1]
-        target = batch.ids[:, 1:]
-        right = logits.argmax(-1) == target
-        logprobs = logits.log_softmax(-1).gather(-1, target[..., None])[..., 0]
-        for row, names in enumerate(cells):
-            for number, name in enumerate(names, start=1):
-                own = (batch.segments[row, 1:] == number) & (batch.weights[row, 1:] > 0)
-                found[name].append(
-                    (float(right[row, own].all()), math.exp(float(logprobs[row, own].sum())))
-                )
-    model.train()
-    return {
-        name: [
-            round(sum(x for x, _ in rows) / len(rows), 3),
-            round(sum(p for _, p in rows) / len(rows), 3),
-            len(rows),
-        ]
-        for name, rows in sorted(found.items())
-    }
 
 
 def main() -> None:

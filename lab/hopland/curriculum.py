@@ -1,0 +1,44 @@
+"""What training draws when: stages that end when they are mastered (docs/reader.md)."""
+
+from dataclasses import dataclass
+
+from hopscope.lab.hopland.contexts import Mix
+
+EASY = (("1", 8.0), ("fixed", 0.5))
+FULL = (
+    ("1", 2.6),
+    ("2", 4.0),
+    ("3", 1.2),
+    ("4", 0.5),
+    ("comparison", 0.6),
+    ("yesno", 0.7),
+    ("fixed", 0.4),
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the curriculum."""
+
+    mix: Mix
+    passage_weight: float
+    """Loss weight of passage tokens."""
+    mastered: float
+    """Go on once this share of the answer tokens is predicted right (running average)..."""
+    latest: float
+    """... or at this share of the training time."""
+    shared: float = 0.0
+    """The share of worlds whose entities share few words."""
+
+
+MANY = (1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+STAGES = (
+    Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
+    Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
+    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
+    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, 2.0, 0.70, 0.4),
+    Stage(Mix(MANY, FULL, 0.4, 0.25, 0.4, alike=0.4), 0.0, 2.0, 1.0, 0.75),
+)
+CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
+CLOSED_SHARE = 0.06
+"""The share of examples without any passage."""
