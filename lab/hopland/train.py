@@ -64,7 +64,7 @@ def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, f
             split="train",
             scale=rng.choice((2, 3, 4)),
             phrasing=phrasing,
-            words=rng.randint(6, 16) if shared else None,
+            words=rng.randint(3, 8) if shared else None,
         )
         sampler = Sampler(made, rng, Forge(rng, "train", world.RESERVED))
         for _ in range(18):
