@@ -20,7 +20,7 @@ def demo(
     number: Annotated[
         int,
         typer.Argument(min=1, help="Which of the embedded world's two-hop test questions."),
-    ] = 17,
+    ] = 3,
     samples: Samples = 10,
     seed: Seed = 0,
     db: Database = None,
