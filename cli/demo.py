@@ -49,6 +49,6 @@ def demo(
         trace_content=trace_content,
         json=json,
     )
-    if not json:
+    if not json and not code:
         render.note("the run is stored: `hopscope show` prints it again, `hopscope ls` lists runs")
     raise typer.Exit(code)
