@@ -276,6 +276,8 @@ class Trainer:
         every = torch.arange(len(tokenizer.SPECIAL), len(self.learned))
         average = Average(0.9)
         while self.step < COPY_STEPS or average.values["answers"] > COPY_UNTIL:
+            if self.progress == 1:
+                raise SystemExit("copying did not form in the time given; try another --seed")
             average.add(self.learn(copying(every, self.layers, rng)))
             if self.step % 50 == 0:
                 self.log(copying=average.rounded())
@@ -314,7 +316,8 @@ class Trainer:
             waited += time.monotonic() - began
             average.add(self.learn(batch))
             stage = STAGES[self.place]
-            mastered = average.settled and average.values["right"] >= stage.mastered
+            right = average.values["right"] if average.settled else 0.0
+            mastered = stage.mastered is not None and right >= stage.mastered
             if mastered or self.progress >= stage.latest:
                 self.place = place.value = min(self.place + 1, len(STAGES) - 1)
                 average = Average(0.98)

@@ -143,8 +143,10 @@ def test_tables_of_other_names_do_not_matter(url: str) -> None:
     with database.writing() as connection:
         connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
     database.close()
+    kept = a_run()
     with Store.open(url) as store:
-        store.save(a_run())
+        store.save(kept)
+        assert store.load(kept.id) == kept
 
 
 def test_opening_a_current_database_loads_neither_alembic_nor_torch(url: str) -> None:
