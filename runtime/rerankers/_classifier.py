@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.readers import _classifier
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._checkpoint import Checkpoint
-from hopscope.runtime.readers._loading import choose_device, quiet, refusal
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.runtime.rerankers.cross_encoder import passage_text
 from hopscope.runtime.stages import Candidates, Reranked
@@ -41,7 +40,7 @@ class CrossEncoder:
         self.name = f"cross_encoder:{name}"
         self._model = model
         self._tokenizer = tokenizer
-        self._max_length = min(max_length, _longest(model.config, tokenizer))
+        self._max_length = min(max_length, _classifier.longest(model.config, tokenizer))
         self._title = title
         self._max_batch_tokens = max_batch_tokens
         self._lock = threading.Lock()
@@ -99,32 +98,13 @@ def load(
     Raises:
         UsageError: transformers cannot load it, or it does not give one score.
     """
-    where = choose_device(device)
-    auto_model: Any = AutoModelForSequenceClassification
-    options: Any = {"local_files_only": True, "trust_remote_code": False}
-    with quiet():
-        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
-            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
-        if config.num_labels != 1:
-            raise UsageError(
-                f"{checkpoint.name} has {config.num_labels} outputs; a cross-encoder that "
-                "reranks has one, the score"
-            )
-        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
-        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
-            model, report = auto_model.from_pretrained(
-                checkpoint.folder,
-                config=config,
-                use_safetensors=True,
-                dtype="float32",
-                output_loading_info=True,
-                **options,
-            )
-            model = model.to(where).eval()
-    # A checkpoint without a classifier would be given a random one.
-    if missing := sorted(report["missing_keys"]):
-        raise UsageError(f"{checkpoint.name}: is no trained reranker, it lacks {missing[0]}")
+    config = _classifier.configuration(checkpoint)
+    if config.num_labels != 1:
+        raise UsageError(
+            f"{checkpoint.name} has {config.num_labels} outputs; a cross-encoder that "
+            "reranks has one, the score"
+        )
+    model, tokenizer = _classifier.load(checkpoint, config, device=device, kind="reranker")
     if max_length < 16:
         raise UsageError(f"max_length={max_length}: a pair of texts needs 16 tokens or more")
     return CrossEncoder(
@@ -135,12 +115,3 @@ def load(
         title=title,
         max_batch_tokens=max_batch_tokens,
     )
-
-
-def _longest(config: Any, tokenizer: Any) -> int:
-    """Tokens the model takes; relatives of RoBERTa count positions from their padding index on."""
-    positions: int = getattr(config, "max_position_embeddings", None) or 512
-    if "roberta" in config.model_type or config.model_type == "camembert":
-        positions -= (config.pad_token_id or 0) + 1
-    limit: int = tokenizer.model_max_length
-    return min(positions, limit)

@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 from hopscope.runtime.errors import EntailmentError, UsageError
 from hopscope.runtime.ports import Probabilities, Statement
+from hopscope.runtime.readers import _classifier
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._checkpoint import Checkpoint
-from hopscope.runtime.readers._loading import choose_device, quiet, refusal
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.tracing.entailments.nli import statement_texts
 
@@ -46,7 +45,7 @@ class Classifier:
         self._texts = texts
         self._order = order
         self._max_batch_tokens = max_batch_tokens
-        self._max_length = _max_length(model.config, tokenizer)
+        self._max_length = _classifier.longest(model.config, tokenizer)
         self._lock = threading.Lock()
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
@@ -92,9 +91,9 @@ def load(checkpoint: Checkpoint, *, device: str, max_batch_tokens: int) -> Class
     Raises:
         UsageError: transformers cannot load it, or it is no MNLI classifier.
     """
-    config = _config(checkpoint)
+    config = _classifier.configuration(checkpoint)
     order = class_order(config.id2label, checkpoint.name)
-    model, tokenizer = _model(checkpoint, config, device)
+    model, tokenizer = _classifier.load(checkpoint, config, device=device, kind="classifier")
     return Classifier(
         model,
         tokenizer,
@@ -112,9 +111,9 @@ def load_equivalence(checkpoint: Checkpoint, *, device: str, max_batch_tokens: i
         UsageError: transformers cannot load it, or its classes are not two of which one is named
             for equivalence.
     """
-    config = _config(checkpoint)
+    config = _classifier.configuration(checkpoint)
     equivalent = equivalent_class(config.id2label, checkpoint.name)
-    model, tokenizer = _model(checkpoint, config, device)
+    model, tokenizer = _classifier.load(checkpoint, config, device=device, kind="classifier")
 
     def texts(statement: Statement) -> tuple[str, str]:
         separator = tokenizer.sep_token or ""
@@ -129,37 +128,6 @@ def load_equivalence(checkpoint: Checkpoint, *, device: str, max_batch_tokens: i
         order=(equivalent, None, 1 - equivalent),
         max_batch_tokens=max_batch_tokens,
     )
-
-
-_LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
-
-
-def _config(checkpoint: Checkpoint) -> Any:
-    with quiet(), refusal(f"{checkpoint.name}: its configuration cannot be used"):
-        return AutoConfig.from_pretrained(checkpoint.folder, **_LOCAL)
-
-
-def _model(checkpoint: Checkpoint, config: Any, device: str) -> tuple[Any, Any]:
-    """Model and tokenizer; a checkpoint without a trained classifier is refused."""
-    where = choose_device(device)
-    auto_model: Any = AutoModelForSequenceClassification
-    with quiet():
-        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **_LOCAL)
-        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
-            model, report = auto_model.from_pretrained(
-                checkpoint.folder,
-                config=config,
-                use_safetensors=True,
-                dtype="float32",
-                output_loading_info=True,
-                **_LOCAL,
-            )
-            model = model.to(where).eval()
-    # A checkpoint without a classifier would be given a random one.
-    if missing := sorted(report["missing_keys"]):
-        raise UsageError(f"{checkpoint.name}: is no trained classifier, it lacks {missing[0]}")
-    return model, tokenizer
 
 
 def class_order(id2label: Mapping[int, str], name: str) -> list[int]:
@@ -191,12 +159,3 @@ def equivalent_class(id2label: Mapping[int, str], name: str) -> int:
             "equivalence has two, one of them called equivalent (set id2label in its config.json)"
         )
     return found[0]
-
-
-def _max_length(config: Any, tokenizer: Any) -> int:
-    """Tokens the model takes; relatives of RoBERTa count positions from their padding index on."""
-    positions: int = getattr(config, "max_position_embeddings", None) or 512
-    if "roberta" in config.model_type or config.model_type in {"camembert", "longformer"}:
-        positions -= (config.pad_token_id or 0) + 1
-    limit: int = tokenizer.model_max_length
-    return min(positions, limit)
