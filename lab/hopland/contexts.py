@@ -76,17 +76,29 @@ class Sampler:
         """One context with its questions."""
         rng = self.rng
         wanted = rng.choice(mix.passages)
-        shapes, weights = zip(*mix.tasks, strict=True)
         if rng.random() < mix.alike:
-            shown = self.rivals(wanted) if "2" in shapes else self.alike(wanted)
+            chained = any(shape == "2" for shape, _ in mix.tasks)
+            shown = self.rivals(wanted) if chained else self.alike(wanted)
         else:
             shown = self.context(wanted)
+        return self.questioned(mix, shown)
+
+    def questioned(self, mix: Mix, shown: Sequence[int], first: Sequence[Fact] = ()) -> Example:
+        """A context with its questions; the first asks for these facts, if any, in both ways."""
+        rng = self.rng
+        shapes, weights = zip(*mix.tasks, strict=True)
         # Few passages hold few facts; more questions than that would only repeat.
         count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
         told = [fact for i in shown for fact in self.world.tellings[i].facts]
         asked: list[tuple[Asked, bool]] = []
         missing: list[bool] = []
-        for shape in rng.choices(shapes, weights, k=count):
+        if first:
+            relations = [RELATIONS[fact.relation] for fact in first]
+            steps, lacking = self.resolved(relations, first[0].subject, told)
+            for reasoned in (False, True):
+                asked.append((chain(rng, steps), reasoned))
+                missing.append(lacking)
+        for shape in rng.choices(shapes, weights, k=count - len(asked)):
             lacking = mix.broken if shape in ("2", "3", "4") else mix.missing
             absent = not told or rng.random() < lacking
             ask = self.absent if absent else self.present
@@ -222,18 +234,24 @@ class Sampler:
         if shape in ("comparison", "yesno"):
             return self.absent_pair(shape, told)
         while True:
-            relations, start = self.absent_path(int(shape), told)
-            known = {(f.subject, f.relation): f for f in told}
-            steps, lacking = [], False
-            for relation in relations:
-                fact = known.get((start, relation.name)) or FIXED_FACTS.get((start, relation.name))
-                if fact is None:
-                    lacking = True
-                    fact = Fact(start, relation.name, self.anything(relation))
-                steps.append(fact)
-                start = fact.object
+            steps, lacking = self.resolved(*self.absent_path(int(shape), told), told)
             if lacking:
                 return chain(rng, steps)
+
+    def resolved(
+        self, relations: Sequence[Relation], start: str, told: Sequence[Fact]
+    ) -> tuple[list[Fact], bool]:
+        """The facts of a path, a link that is not told drawn at random, and whether any was."""
+        known = {(f.subject, f.relation): f for f in told}
+        steps, lacking = [], False
+        for relation in relations:
+            fact = known.get((start, relation.name)) or FIXED_FACTS.get((start, relation.name))
+            if fact is None:
+                lacking = True
+                fact = Fact(start, relation.name, self.anything(relation))
+            steps.append(fact)
+            start = fact.object
+        return steps, lacking
 
     def absent_path(self, hops: int, told: Sequence[Fact]) -> tuple[tuple[Relation, ...], str]:
         """Relations and a start: near the told facts, or leading into them, or anywhere."""

@@ -7,7 +7,6 @@ question speaks of was ever seen in training.
 
 import hashlib
 import random
-from collections.abc import Sequence
 from typing import Literal
 
 Split = Literal["train", "test"]
@@ -64,23 +63,19 @@ def word(rng: random.Random) -> str:
     return rng.choice(STEMS) + rng.choice(ENDINGS)
 
 
-def draw(kind: Kind, rng: random.Random, words: Sequence[str] = ()) -> str:
-    """Any name of this kind, whatever its split; of these words only, if there are any."""
-
-    def made() -> str:
-        return rng.choice(words) if words else word(rng)
-
+def draw(kind: Kind, rng: random.Random) -> str:
+    """Any name of this kind, whatever its split."""
     match kind:
         case "person":
-            return f"{rng.choice(GIVEN_NAMES)} {made()}"
+            return f"{rng.choice(GIVEN_NAMES)} {word(rng)}"
         case "film":
-            return f"{rng.choice(FILM_NOUNS)} of {made()}"
+            return f"{rng.choice(FILM_NOUNS)} of {word(rng)}"
         case "city":
-            return f"{rng.choice(CITY_WORDS)} {made()}"
+            return f"{rng.choice(CITY_WORDS)} {word(rng)}"
         case "company":
-            return f"{made()} {rng.choice(COMPANY_WORDS)}"
+            return f"{word(rng)} {rng.choice(COMPANY_WORDS)}"
         case "university":
-            return f"{made()} {rng.choice(UNIVERSITY_WORDS)}"
+            return f"{word(rng)} {rng.choice(UNIVERSITY_WORDS)}"
         case "country":
             return rng.choice(STEMS) + rng.choice(COUNTRY_ENDINGS)
         case "language":
@@ -96,15 +91,8 @@ def draw(kind: Kind, rng: random.Random, words: Sequence[str] = ()) -> str:
 class Forge:
     """Draws names of one split, none twice and none that is reserved."""
 
-    def __init__(
-        self,
-        rng: random.Random,
-        split: Split,
-        reserved: frozenset[str],
-        words: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, rng: random.Random, split: Split, reserved: frozenset[str]) -> None:
         self._rng = rng
-        self._words = words
         self._split = split
         self._taken = set(reserved)
 
@@ -117,6 +105,6 @@ class Forge:
     def passing(self, kind: Kind) -> str:
         """A name that no entity bears, and that stays free."""
         while True:
-            name = draw(kind, self._rng, self._words)
+            name = draw(kind, self._rng)
             if name not in self._taken and split_of(name) == self._split:
                 return name

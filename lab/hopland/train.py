@@ -33,7 +33,9 @@ from hopscope.lab.hopland.blocks import Batch, Packed
 from hopscope.lab.hopland.contexts import Example, Sampler
 from hopscope.lab.hopland.curriculum import CLOSED, CLOSED_SHARE, STAGES
 from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.searched import Searched
 from hopscope.lab.hopland.validation import HeldOut, measure, validation
+from hopscope.lab.hopland.world import Density
 
 PEAK_RATE = 3e-3
 FINAL_SHARE = 0.05
@@ -43,34 +45,44 @@ WARM_UP_STEPS = 100
 BATCH_TOKENS = 6000
 HEAD = 64
 """Width of an attention head: one head has to carry the identity of some 180 name pieces."""
-GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.02
+GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.1
 """Weight of the guidance at the start, the share of the time at which it is at its least."""
 COPY_UNTIL = 0.3
 COPY_STEPS = 100
 REHEARSE_EVERY = 4
 """Every so many steps one of copying name pieces: else they are told apart only slowly."""
+LARGE = 200
+"""Scale of the worlds that are searched: about as many passages as the shipped corpus."""
+SPARSE = 0.6
+"""The share of the searched worlds that are told as sparsely as the shipped corpus."""
 POOL = 320
 """Examples drawn before they are sorted by length and cut into batches."""
 
 
 def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, float]]:
-    """Examples without end, eighteen from each world."""
+    """Examples without end, those of small worlds and those searched for in large ones."""
+    rng = random.Random(f"train {seed}")
+    small, large = worlds(seed, place, Sampler), worlds(seed, place, Searched)
     while True:
-        rng = random.Random(f"train {seed}")
+        stage = STAGES[place.value]
+        sampler = next(large if rng.random() < stage.searched else small)
+        closed = stage.mix.missing > 0 and rng.random() < CLOSED_SHARE
+        example = Sampler.example(sampler, CLOSED) if closed else sampler.example(stage.mix)
+        yield example, stage.passage_weight
+
+
+def worlds(seed: int, place: "Synchronized[int]", kind: type[Sampler]) -> Iterator[Sampler]:
+    """The sampler of one world after another, each for some examples."""
+    large = kind is Searched
+    while True:
+        rng = random.Random(f"train {seed} {large}")
         phrasing = STAGES[place.value].mix.phrasing
-        shared = rng.random() < STAGES[place.value].shared
-        made = world.make(
-            seed,
-            split="train",
-            scale=rng.choice((2, 3, 4)),
-            phrasing=phrasing,
-            words=rng.randint(3, 8) if shared else None,
-        )
-        sampler = Sampler(made, rng, Forge(rng, "train", world.RESERVED))
-        for _ in range(18):
-            stage = STAGES[place.value]
-            closed = stage.mix.missing > 0 and rng.random() < CLOSED_SHARE
-            yield sampler.example(CLOSED if closed else stage.mix), stage.passage_weight
+        scale = LARGE if large else rng.choice((2, 3, 4))
+        density: Density = "sparse" if large and rng.random() < SPARSE else "dense"
+        made = world.make(seed, split="train", scale=scale, phrasing=phrasing, density=density)
+        sampler = kind(made, rng, Forge(rng, "train", world.RESERVED))
+        for _ in range(400 if large else 18):
+            yield sampler
         seed += 1
 
 

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from hopscope.lab.hopland.names import Forge, Kind, Split, draw, word
+from hopscope.lab.hopland.names import Forge, Kind, Split, draw
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation, about
 from hopscope.runtime.types import Passage
 
@@ -104,16 +104,10 @@ def make(
     scale: int = 3,
     phrasing: Phrasing = "seen",
     density: Density = "dense",
-    words: int | None = None,
 ) -> World:
-    """Make the world of this seed; it has 18 entities for each unit of `scale`.
-
-    With `words` names are put together of that many made-up words only: entities then share
-    them, as those do that a lexical search finds together.
-    """
+    """Make the world of this seed; it has 18 entities for each unit of `scale`."""
     rng = random.Random(f"hopland {seed} {split} {scale}")
-    few = [word(rng) for _ in range(words or 0)]
-    forge = Forge(rng, split, RESERVED, few)
+    forge = Forge(rng, split, RESERVED)
     entities = {k: tuple(forge.fresh(k) for _ in range(n)) for k, n in sizes(scale).items()}
     facts = _facts(rng, forge, entities, OMITTED[density])
     tellings = []

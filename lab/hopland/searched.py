@@ -1,0 +1,49 @@
+"""Contexts as a workflow shows them: what BM25 finds for a question and for its thoughts.
+
+A lexical search brings passages together whose names nearly coincide and that tell the same
+relation ("Children of Ralmer" for "Dream of Ralmer"). Small worlds drawn at random hardly
+hold such passages; here they come from a world as large as a corpus.
+"""
+
+import random
+
+from hopscope.lab.hopland.contexts import Example, Mix, Sampler
+from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.questions import chain
+from hopscope.lab.hopland.world import Fact, World
+from hopscope.runtime.retrievers import bm25
+
+MOST = 15
+"""Passages of a context, at most."""
+
+
+class Searched(Sampler):
+    """Draws examples whose passages were searched for in one large world."""
+
+    def __init__(self, world: World, rng: random.Random, forge: Forge) -> None:
+        super().__init__(world, rng, forge)
+        passages = [telling.passage for telling in world.tellings]
+        self.index = bm25.from_passages(passages, name=f"hopland-{world.seed}")
+        self.place = {passage.id: i for i, passage in enumerate(passages)}
+
+    def example(self, mix: Mix) -> Example:
+        """One chain, what some of its retrievals find, and questions over that."""
+        facts: list[Fact] = []
+        while not facts:
+            facts = self.walk(self.rng.choice((1, 2, 2, 2, 3, 4)))
+        return self.questioned(mix, self.found(facts), facts)
+
+    def found(self, facts: list[Fact]) -> list[int]:
+        """Positions of the passages, in the order of the retrievals; some of these may lack."""
+        rng = self.rng
+        queries = [chain(rng, facts).text]
+        for fact in facts:
+            if rng.random() < 0.15:  # a thought that went wrong
+                fact = rng.choice(self.by_relation[fact.relation])
+            queries += chain(rng, [fact]).sentences
+        if rng.random() < 0.5:
+            queries = rng.sample(queries, rng.randint(1, len(queries)))
+        k = rng.choice((2, 3, 4, 4, 4, 5))
+        hits = [hit for found in self.index.search(queries, k=k) for hit in found]
+        shown = list(dict.fromkeys(self.place[hit.passage.id] for hit in hits))[:MOST]
+        return rng.sample(shown, len(shown)) if rng.random() < 0.3 else shown
