@@ -34,16 +34,25 @@ class Searched(Sampler):
         return self.questioned(mix, self.found(facts), facts)
 
     def found(self, facts: list[Fact]) -> list[int]:
-        """Positions of the passages, in the order of the retrievals; some of these may lack."""
+        """Positions of the passages, in the order of the retrievals.
+
+        Half the time some retrievals are absent and with them what they were the first to find,
+        as where a meter asks what the others are worth: the passage that states the answer may
+        then lack while what a search for the answer's name found is there.
+        """
         rng = self.rng
         queries = [chain(rng, facts).text]
         for fact in facts:
             if rng.random() < 0.15:  # a thought that went wrong
                 fact = rng.choice(self.by_relation[fact.relation])
             queries += chain(rng, [fact]).sentences
+        present = set(range(len(queries)))
         if rng.random() < 0.5:
-            queries = rng.sample(queries, rng.randint(1, len(queries)))
+            present = set(rng.sample(sorted(present), rng.randint(1, len(queries))))
         k = rng.choice((2, 3, 4, 4, 4, 5))
-        hits = [hit for found in self.index.search(queries, k=k) for hit in found]
-        shown = list(dict.fromkeys(self.place[hit.passage.id] for hit in hits))[:MOST]
+        first: dict[int, int] = {}
+        for number, hits in enumerate(self.index.search(queries, k=k)):
+            for hit in hits:
+                first.setdefault(self.place[hit.passage.id], number)
+        shown = [place for place, number in first.items() if number in present][:MOST]
         return rng.sample(shown, len(shown)) if rng.random() < 0.3 else shown
