@@ -1,0 +1,267 @@
+"""Means, ratios and differences over questions, with intervals that know which runs go together.
+
+A *column* has a numerator and a denominator for each question, and its value is the sum of the ones
+by the sum of the others: a mean over runs has their values above and their number below, credit per
+1,000 tokens has credit above and thousands of tokens below. A question with nothing below was not
+measured.
+
+Intervals are those of the bootstrap over questions (BCa, Efron 1987): whole questions are drawn,
+each with all its runs, and the same ones for all columns. Shares of 0 and 1 with one run for each
+question have the interval of Clopper and Pearson (1934) in its place, which needs no luck with few
+questions. A column whose questions are all alike has none, as resampling it has no width.
+
+Differences of two systems are taken question by question, over questions that both were measured
+on. They are tested by McNemar's exact test (1947) where both are 0 or 1 on every question, else by
+the paired bootstrap; p-values of one family are adjusted by Holm (1979).
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+from scipy.stats import binomtest
+
+from hopscope.runtime.types import Record
+from hopscope.tracing.intervals import LEVEL, clopper_pearson
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 2000
+BATCH = 100
+"""Resamples that are held in memory at once."""
+
+
+class Estimate(Record):
+    """A figure over many runs."""
+
+    value: float | None
+    reason: str | None = None
+    """Why `value` is None."""
+    measured: int
+    """Runs behind the value."""
+    total: int
+    """Runs asked about."""
+    questions: int
+    """Questions behind the value."""
+    low: float | None = None
+    """95 % interval."""
+    high: float | None = None
+    interval: str = ""
+    """Which method gave it; empty where there is none."""
+
+
+class Difference(Record):
+    """By how much one system is above another, on the same questions."""
+
+    value: float | None
+    reason: str | None = None
+    """Why `value` is None."""
+    measured: int
+    """Questions that both were measured on."""
+    total: int
+    """Questions that both were asked."""
+    low: float | None = None
+    """95 % interval."""
+    high: float | None = None
+    interval: str = ""
+    p: float | None = None
+    """Two-sided."""
+    adjusted: float | None = None
+    """`p` by Holm, over its family."""
+    test: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a figure is computed from; its arrays are over the same questions as other columns'."""
+
+    above: Floats
+    below: Floats
+    measured: Floats
+    """How many runs of each question are behind it."""
+    asked: Floats
+    """How many there are."""
+    _: KW_ONLY
+    binary: bool = False
+    """Whether every value is 0 or 1."""
+    reason: str = "nothing was measured"
+    """Why there is no value, where there is none."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether it is a share of questions: every one has one run at most, right or wrong."""
+        return self.binary and bool((self.measured <= 1).all())
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Draws questions with replacement; the same draws for all that is asked at once."""
+
+    _: KW_ONLY
+    resamples: int = RESAMPLES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resamples < 1:
+            raise ValueError(f"{self.resamples} resamples tell nothing")
+
+    @cached_property
+    def method(self) -> str:
+        return f"bootstrap over questions(BCa, resamples={self.resamples}, seed={self.seed})"
+
+    @cached_property
+    def test(self) -> str:
+        return f"paired bootstrap(resamples={self.resamples}, seed={self.seed})"
+
+    def draw(self, above: Floats, below: Floats) -> Floats:
+        """The columns' values in each resample, (resample, column); NaN where nothing below was
+        drawn. Both arguments are (column, question)."""
+        columns, questions = above.shape
+        found = np.full((self.resamples, columns), np.nan)
+        if not questions:
+            return found
+        rng = np.random.default_rng(self.seed)
+        both = np.concatenate([above, below]).T
+        for start in range(0, self.resamples, BATCH):
+            size = min(BATCH, self.resamples - start)
+            drawn = rng.integers(0, questions, (size, questions))
+            # Counting how often each question was drawn turns all columns' sums into one product.
+            counts = np.stack([np.bincount(row, minlength=questions) for row in drawn])
+            sums = counts.astype(float) @ both
+            top, bottom = sums[:, :columns], sums[:, columns:]
+            np.divide(top, bottom, out=found[start : start + size], where=bottom > 0)
+        return found
+
+
+def estimates(columns: Sequence[Column], bootstrap: Bootstrap) -> list[Estimate]:
+    """The columns' values with intervals."""
+    values, ends, _ = _resampled([(c.above, c.below) for c in columns], bootstrap)
+    found = []
+    for column, value, interval in zip(columns, values, ends, strict=True):
+        method = bootstrap.method if interval else ""
+        if column.shares and value is not None:
+            interval = clopper_pearson(value, float(column.measured.sum()))
+            method = "clopper-pearson"
+        low, high = interval or (None, None)
+        found.append(
+            Estimate(
+                value=value,
+                reason=column.reason if value is None else None,
+                measured=int(column.measured.sum()),
+                total=int(column.asked.sum()),
+                questions=int((column.measured > 0).sum()),
+                low=low,
+                high=high,
+                interval=method,
+            )
+        )
+    return found
+
+
+def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) -> list[Difference]:
+    """The first of each pair minus the second, question by question; p-values not adjusted."""
+    taken = [_paired(one, other) for one, other in pairs]
+    values, ends, drawn = _resampled(taken, bootstrap)
+    found = []
+    for place, ((one, other), (above, below)) in enumerate(zip(pairs, taken, strict=True)):
+        value, measured = values[place], int(below.sum())
+        low, high = ends[place] or (None, None)
+        p, test = None, ""
+        if value is not None and one.shares and other.shares:
+            p, test = mcnemar(int((above > 0).sum()), int((above < 0).sum())), "mcnemar(exact)"
+        elif value is not None and measured > 1:
+            p, test = _p_value(drawn[:, place]), bootstrap.test
+        found.append(
+            Difference(
+                value=value,
+                reason="no question that both were measured on" if value is None else None,
+                measured=measured,
+                total=int(((one.asked > 0) & (other.asked > 0)).sum()),
+                low=low,
+                high=high,
+                interval=bootstrap.method if ends[place] else "",
+                p=p,
+                test=test,
+            )
+        )
+    return found
+
+
+def mcnemar(only_one: int, only_other: int) -> float:
+    """Exact two-sided p-value of as many questions that only one or only the other has right; 1
+    where they agree on all."""
+    disagreed = only_one + only_other
+    return float(binomtest(only_one, disagreed).pvalue) if disagreed else 1.0
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values adjusted for being looked at together: with those up to .05 taken for differences,
+    the chance of any false alarm is .05 at most (Holm 1979). None is no part of the family."""
+    family = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, place) in enumerate(family):
+        largest = max(largest, min(1.0, p * (len(family) - rank)))
+        adjusted[place] = largest
+    return adjusted
+
+
+def _paired(one: Column, other: Column) -> tuple[Floats, Floats]:
+    """Each question's difference, and 1 where there is one."""
+    both = (one.below > 0) & (other.below > 0)
+    first, second = (
+        np.divide(c.above, c.below, out=np.zeros_like(c.above), where=both) for c in (one, other)
+    )
+    return first - second, both.astype(float)
+
+
+def _resampled(
+    columns: Sequence[tuple[Floats, Floats]], bootstrap: Bootstrap
+) -> tuple[list[float | None], list[tuple[float, float] | None], Floats]:
+    """Values, intervals and resampled values of (numerators, denominators)."""
+    if not columns:
+        return [], [], np.empty((bootstrap.resamples, 0))
+    above = np.stack([column[0] for column in columns])  # (column, question)
+    below = np.stack([column[1] for column in columns])
+    total = below.sum(axis=1)
+    points = np.divide(above.sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0)
+    drawn = bootstrap.draw(above, below)
+    # How much each question pulls at the value: the empirical influence, up to a factor.
+    influence = np.where(below > 0, above - points[:, None] * below, 0.0)
+    values = [float(point) if np.isfinite(point) else None for point in points]
+    ends = [
+        None if value is None else _bca(value, drawn[:, place], influence[place])
+        for place, value in enumerate(values)
+    ]
+    return values, ends, drawn
+
+
+def _bca(value: float, drawn: Floats, influence: Floats) -> tuple[float, float] | None:
+    """The bias-corrected and accelerated interval; None where resampling changes nothing."""
+    kept = drawn[np.isfinite(drawn)]
+    spread = float((influence**2).sum())
+    scale = max(1.0, abs(value))
+    if not len(kept) or np.ptp(kept) <= 1e-12 * scale or spread == 0:
+        return None
+    # Half of those that equal the value count as below it, as scipy has it.
+    rank = ((kept < value).sum() + (kept <= value).sum()) / (2 * len(kept))
+    if not 0 < rank < 1:
+        return None
+    bias = ndtri(rank)
+    acceleration = float((influence**3).sum()) / (6 * spread**1.5)
+    tails = bias + ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(kept, ndtr(bias + tails / (1 - acceleration * tails))).tolist()
+    return (low, high) if low < high else None
+
+
+def _p_value(drawn: Floats) -> float | None:
+    """Twice the share of resamples on the other side of 0, at least as small as resampling can
+    tell."""
+    kept = drawn[np.isfinite(drawn)]
+    if not len(kept):
+        return None
+    fewer = min(int((kept <= 0).sum()), int((kept >= 0).sum()))
+    return min(1.0, 2 * (fewer + 1) / (len(kept) + 1))
