@@ -12,7 +12,16 @@ from sqlalchemy import Column, Connection, Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from hopscope.runtime.types import Passage, Prompt, Provenance, digest
-from hopscope.store.schema import listings, messages, passages, prompts, provenances, texts
+from hopscope.store.experiment_records import Entry
+from hopscope.store.schema import (
+    listings,
+    messages,
+    passages,
+    prompts,
+    provenances,
+    questions,
+    texts,
+)
 
 T = TypeVar("T")
 
@@ -75,6 +84,18 @@ def intern_provenances(connection: Connection, found: Iterable[Provenance]) -> d
     """Numbers of the provenances, by `settings_hash`."""
     rows = {p.settings_hash: p.model_dump() for p in found}
     return _intern(connection, provenances, provenances.c.settings_hash, rows)
+
+
+def intern_entries(connection: Connection, found: Iterable[Entry]) -> dict[str, int]:
+    """Numbers of the questions of datasets, by `Entry.hash`."""
+    rows = {
+        entry.hash: entry.model_dump(exclude={"question", "supporting"})
+        | {"supporting": list(entry.supporting)}
+        | entry.question.model_dump(exclude={"answers"})
+        | {"answers": list(entry.question.answers)}
+        for entry in found
+    }
+    return _intern(connection, questions, questions.c.hash, rows)
 
 
 def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:

@@ -2,8 +2,9 @@
 
 - A run is its row in `runs` and all rows that carry its `run` number; deleting the row deletes
   them. Numbers are internal; `runs.id` is the identity users see.
-- Passages, texts, prompts and provenances are kept once, found by hash, shared by all runs and
-  never changed.
+- Passages, texts, prompts, provenances and questions are kept once, found by hash, shared by all
+  that mention them and never changed.
+- A question has one item in an experiment for each arm, and an item at most one run.
 - Order is kept: `position` and `rank` count from 0.
 - Only invariants are CHECKed. Names that grow (kinds, statuses, rules) are left to the records.
 """
@@ -249,4 +250,89 @@ appraisals = Table(
     *_usage(),
     Column("seconds", Double, nullable=False),
     sqlite_with_rowid=False,
+)
+
+experiments = Table(
+    "experiments",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("name", AnyText, nullable=False),
+    Column("fingerprint", Text, nullable=False),  # Experiment.fingerprint
+    Column("settings", JSON, nullable=False),  # resolved: enough to do it again
+    Column("reader", AnyText, nullable=False),  # with revision
+    Column("retriever", AnyText, nullable=False),  # with the fingerprint of the corpus
+    Column("entailment", AnyText, nullable=False),
+    Column("seed", Seed, nullable=False),
+    Column("created", Instant, nullable=False),
+    UniqueConstraint("name"),
+)
+
+# A workflow with its settings, as one experiment compares it with others.
+arms = Table(
+    "arms",
+    metadata,
+    Column(
+        "experiment", Number, ForeignKey("experiments.number", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("position", Integer, primary_key=True),
+    Column("label", AnyText, nullable=False),
+    Column("workflow", AnyText, nullable=False),
+    Column("settings", JSON, nullable=False),
+    UniqueConstraint("experiment", "label"),
+)
+
+# One go at an experiment: a command from its beginning to its end, or to where it was killed.
+sittings = Table(
+    "sittings",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column(
+        "experiment", Number, ForeignKey("experiments.number", ondelete="CASCADE"), nullable=False
+    ),
+    Column("owner", AnyText, nullable=False),  # the process, so that others can see if it lives
+    Column("environment", JSON, nullable=False),  # versions and hardware
+    Column("started", Instant, nullable=False),
+    Column("seen", Instant, nullable=False),  # the last sign of life
+    Column("ended", Instant),
+    Index("ix_sittings_experiment", "experiment"),
+)
+
+questions = Table(
+    "questions",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("hash", Text, nullable=False),  # Entry.hash
+    Column("id", AnyText, nullable=False),
+    Column("text", AnyText, nullable=False),
+    Column("answers", JSON, nullable=False),
+    Column("kind", AnyText, nullable=False),
+    Column("hops", Integer),
+    Column("supporting", JSON, nullable=False),
+    UniqueConstraint("hash"),
+)
+
+# A question by an arm: the one row that it has in an experiment, whatever happens.
+items = Table(
+    "items",
+    metadata,
+    Column(
+        "experiment", Number, ForeignKey("experiments.number", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("question", Number, ForeignKey("questions.number"), primary_key=True),
+    Column("arm", Integer, primary_key=True),
+    Column("position", Integer, nullable=False),  # in the order of the plan
+    Column("status", Text, nullable=False),
+    Column("sitting", Number, ForeignKey("sittings.number")),  # that has claimed or done it
+    Column("attempts", Integer, nullable=False),
+    Column("run", Number, ForeignKey("runs.number")),
+    Column("error_type", AnyText),
+    Column("error_message", AnyText),
+    ForeignKeyConstraint(
+        ["experiment", "arm"], ["arms.experiment", "arms.position"], ondelete="CASCADE"
+    ),
+    UniqueConstraint("run"),
+    CheckConstraint("(error_type IS NULL) = (error_message IS NULL)", name="error"),
+    CheckConstraint("status <> 'ok' OR run IS NOT NULL", name="done"),
+    CheckConstraint("(status = 'failed') = (error_type IS NOT NULL)", name="failed"),
+    Index("ix_items_status", "experiment", "status", "position"),
 )

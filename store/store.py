@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
 from hopscope.store.database import Database
+from hopscope.store.experiments import Experiments
 from hopscope.store.interning import chunks
 from hopscope.store.location import default_url as default_url
 from hopscope.store.location import resolve
@@ -35,6 +36,8 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.experiments = Experiments(database)
+        """Runs of whole datasets."""
 
     @classmethod
     def open(cls, location: str | Path | None = None) -> Self:
