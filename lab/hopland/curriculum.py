@@ -37,7 +37,7 @@ STAGES = (
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
     Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
     Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, None, 0.70, 0.5),
-    Stage(Mix(MANY, FULL, 0.4, 0.2, 0.3, alike=0.5), 0.0, None, 1.0, 0.6),
+    Stage(Mix(MANY, FULL, 0.4, 0.2, 0.3, alike=0.5), 0.0, None, 1.0, 0.75),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06

@@ -37,8 +37,9 @@ class Searched(Sampler):
         """Positions of the passages, in the order of the retrievals.
 
         Half the time some retrievals are absent and with them what they were the first to find,
-        as where a meter asks what the others are worth: the passage that states the answer may
-        then lack while what a search for the answer's name found is there.
+        as where a meter asks what the others are worth: the passage that states a link then
+        lacks, while what a search for the answer's name found, often the same relation of other
+        entities with the same object, is there.
         """
         rng = self.rng
         queries = [chain(rng, facts).text]
@@ -46,13 +47,17 @@ class Searched(Sampler):
             if rng.random() < 0.15:  # a thought that went wrong
                 fact = rng.choice(self.by_relation[fact.relation])
             queries += chain(rng, [fact]).sentences
-        present = set(range(len(queries)))
-        if rng.random() < 0.5:
-            present = set(rng.sample(sorted(present), rng.randint(1, len(queries))))
         k = rng.choice((2, 3, 4, 4, 4, 5))
         first: dict[int, int] = {}
         for number, hits in enumerate(self.index.search(queries, k=k)):
             for hit in hits:
                 first.setdefault(self.place[hit.passage.id], number)
-        shown = [place for place, number in first.items() if number in present][:MOST]
+        absent: set[int] = set()
+        draw = rng.random()
+        if draw < 0.25:
+            absent = set(rng.sample(range(len(queries)), rng.randrange(len(queries))))
+        elif draw < 0.5:
+            link = rng.choice([fact for fact in facts if fact in self.world.telling_of])
+            absent = {first.get(self.world.telling_of[link], 0)}
+        shown = [place for place, number in first.items() if number not in absent][:MOST]
         return rng.sample(shown, len(shown)) if rng.random() < 0.3 else shown

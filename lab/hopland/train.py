@@ -45,7 +45,7 @@ WARM_UP_STEPS = 100
 BATCH_TOKENS = 6000
 HEAD = 64
 """Width of an attention head: one head has to carry the identity of some 180 name pieces."""
-GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.1
+GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.2
 """Weight of the guidance at the start, the share of the time at which it is at its least."""
 COPY_UNTIL = 0.3
 COPY_STEPS = 100
