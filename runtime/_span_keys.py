@@ -74,6 +74,8 @@ STEP_NEW = "hopscope.step.new"
 STEP_SHOWN = "hopscope.step.shown"
 STEP_EVIDENCE = "hopscope.step.evidence"
 STEP_PARSE_OK = "hopscope.step.parse_ok"
+DECISION_EVENT = "hopscope.decision"
+DECISION = "hopscope.decision"
 # Tokens of a run or step stand under our own names: backends add up what the LLM spans below
 # them report, and would count every token three times.
 SPENT_INPUT = "hopscope.usage.input_tokens"

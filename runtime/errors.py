@@ -8,12 +8,18 @@
     │   └── ContextOverflow   a prompt does not fit into its context
     ├── RetrieverError        an index or search service failed
     │   └── IndexMismatch     an index is not what its manifest says
+    ├── BudgetExceeded        the budget is spent; `run` makes an answer of what there is
     ├── EntailmentError       an entailment model failed
     └── StoreError            the database failed
 
 Messages say what, where and what to do. `runtime.run` turns them into records; the command
 line prints them and chooses the exit code.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Step, StopReason
 
 
 class HopscopeError(Exception):
@@ -60,6 +66,16 @@ class RetrieverError(HopscopeError):
 
 class IndexMismatch(RetrieverError):
     """An index is not what its manifest says: damaged, or built by something else."""
+
+
+class BudgetExceeded(HopscopeError):
+    """Nothing more is to be spent on the run."""
+
+    def __init__(self, stop_reason: "StopReason", message: str) -> None:
+        super().__init__(message)
+        self.stop_reason = stop_reason
+        self.step: Step | None = None
+        """The record of the step within which that was, once it is made."""
 
 
 class EntailmentError(HopscopeError):

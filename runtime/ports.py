@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from hopscope.runtime.types import (
+    Decision,
     Generation,
     GenerationRequest,
     Hit,
@@ -16,6 +17,7 @@ from hopscope.runtime.types import (
     Question,
     Scored,
     ScoreRequest,
+    Step,
 )
 
 
@@ -144,4 +146,37 @@ class UtilityMeter(Protocol):
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Measurement]:
         """The utility of each evidence set, in order. The empty set is the baseline."""
+        ...
+
+
+class Moment(NamedTuple):
+    """What is known before a retrieval: no gold, and nothing of what comes after."""
+
+    question: Question
+    steps: tuple[Step, ...] = ()
+    """All so far."""
+    evidence: tuple[Passage, ...] = ()
+    """What the reader would answer from."""
+    seed: int = 0
+
+    @property
+    def retrievals(self) -> int:
+        """Steps that sent a query."""
+        return sum(step.query is not None for step in self.steps)
+
+
+class Policy(Protocol):
+    """Decides before each retrieval whether it is worth it."""
+
+    @property
+    def name(self) -> str:
+        """Kind and settings."""
+        ...
+
+    def decide(self, moment: Moment, reader: Reader) -> Decision:
+        """Whether to retrieve now. What it asks of the reader counts as the run's.
+
+        Raises:
+            ReaderError: the model failed, or does not tell what the policy goes by.
+        """
         ...

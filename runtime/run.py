@@ -1,28 +1,31 @@
 """Run one question through one workflow: the one place where failure becomes a record.
 
 A bad run is data, not a crash: whatever a node raises ends up in `Run.error`, and the steps
-taken before it are kept.
+taken before it are kept. A spent budget is no failure: the run ends with an answer.
 """
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any
+from typing import Any, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphRecursionError
-from langgraph.graph import StateGraph
+from langgraph.graph import END, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import JsonValue
 
 from hopscope.runtime import spans
 from hopscope.runtime._resuming import KEY, Origin, Past, recall
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.conclusion import end
+from hopscope.runtime.errors import BudgetExceeded, UsageError
+from hopscope.runtime.ledger import Ledger
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Question, Run, RunError, RunStatus, Step
+from hopscope.runtime.step import LIMIT
+from hopscope.runtime.types import Question, Run, RunError, RunStatus, Step, StopReason
 
 NODE_LIMIT = 1000
 """LangGraph's bound on node executions: a net under workflows, which stop by their own limits."""
@@ -54,6 +57,9 @@ def run(
     `run_id`. A run that is known there goes on after its last step; of one that was finished the
     record is made again and nothing is asked.
 
+    The limits of `deps.ledger` hold for this run. One that reaches a limit ends regularly, with an
+    answer from what it has and the limit as its reason to stop.
+
     Raises:
         UsageError: the question is empty, or the run was begun with other settings.
     """
@@ -65,6 +71,9 @@ def run(
     past = Past(_origin(workflow, question, deps))
     if checkpointer is not None:
         past = recall(graph, config, past.origin)
+    ledger = Ledger(deps.ledger.limits, deps.ledger.price)
+    ledger.recall(past.state.get("steps", []))
+    deps = replace(deps, ledger=ledger, closing=_closing(graph))
     state = past.state
     status: RunStatus = "ok"
     error: RunError | None = None
@@ -79,8 +88,11 @@ def run(
         first = {"trace_id": trace_id, "span_id": past.origin.span_id or spans.span_id(span)}
         origin = past.origin.model_copy(update=first)
         try:
-            for values in _states(graph, config, past, origin, deps):
-                state = values
+            try:
+                for values in _states(graph, config, past, origin, deps):
+                    state = values
+            except BudgetExceeded as reached:
+                state = end(state, deps, reached)
         except KeyboardInterrupt:
             status, error = "interrupted", RunError(type="KeyboardInterrupt", message="stopped")
         except GraphRecursionError:
@@ -101,7 +113,7 @@ def run(
             steps=_with_dangling(state.get("steps", [])),
             answer=state.get("answer"),
             status=status,
-            stop_reason=state.get("stop_reason"),
+            stop_reason=_stop_reason(state),
             error=error,
             started=origin.started,
             seconds=past.seconds + perf_counter() - begun,
@@ -147,6 +159,25 @@ def _origin(workflow: Workflow, question: Question, deps: Deps) -> Origin:
         seed=deps.seed,
         started=datetime.now(UTC),
     )
+
+
+def _closing(graph: CompiledStateGraph[Any, Deps, Any, Any]) -> frozenset[str]:
+    """The nodes from which the graph only ends."""
+    builder = graph.builder
+    going_on = {start for start, stop in builder.edges if stop != END} | set(builder.branches)
+    return frozenset(builder.nodes.keys() - going_on)
+
+
+def _stop_reason(state: dict[str, Any]) -> StopReason | None:
+    """The workflow's own, unless it is a limit that left the last retrieval out; a policy's
+    refusal, where the workflow has none."""
+    own: StopReason | None = state.get("stop_reason")
+    steps: list[Step] = state.get("steps", [])
+    last = next((step.decision for step in reversed(steps) if step.decision), None)
+    if last is None or last.retrieve:
+        return own
+    known: dict[str, StopReason] = {reason: reason for reason in get_args(StopReason)}
+    return known.get(last.policy.removeprefix(LIMIT), own or "policy")
 
 
 def _with_dangling(steps: list[Step]) -> tuple[Step, ...]:

@@ -21,6 +21,7 @@ from hopscope.runtime import _span_content as content
 from hopscope.runtime import _span_keys as keys
 from hopscope.runtime._span_scopes import Batch, Current, fail, joining
 from hopscope.runtime.types import (
+    Decision,
     Generation,
     GenerationRequest,
     Hit,
@@ -149,6 +150,17 @@ def describe_step(span: Span, step: Step, *, capture: bool) -> None:
         attributes[keys.OUTPUT_VALUE] = content.text(step.output)
         attributes[keys.OUTPUT_MIME_TYPE] = keys.TEXT
     span.set_attributes(attributes)
+    if step.decision is not None:
+        span.add_event(keys.DECISION_EVENT, _decided(step.decision))
+
+
+def _decided(decision: Decision) -> content.Attributes:
+    """A decision as attributes of an event; signals each under its own name."""
+    own = decision.model_dump(exclude={"signals", "usage"}, exclude_none=True)
+    found: content.Attributes = {f"{keys.DECISION}.{name}": own[name] for name in own}
+    for name, value in decision.signals.items():
+        found[f"{keys.DECISION}.signal.{name}"] = value
+    return {**found, **content.spent(decision.usage)}
 
 
 @contextmanager

@@ -5,13 +5,14 @@ to, handed to LangGraph as its context and never stored.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import add
 from typing import Annotated, Required, TypedDict
 
 from langgraph.graph import StateGraph
 
-from hopscope.runtime.ports import Entailment, Reader, Retriever
+from hopscope.runtime.ledger import Ledger
+from hopscope.runtime.ports import Entailment, Policy, Reader, Retriever
 from hopscope.runtime.types import Hit, Passage, Question, Step, StopReason
 
 
@@ -25,6 +26,9 @@ class State(TypedDict, total=False):
     """Reasoning sentences so far."""
     answer: str
     stop_reason: StopReason
+    declined: bool
+    """Whether the last retrieval was found not to be worth it, and left out. Written by the step
+    seam only."""
     steps: Annotated[list[Step], add]
     """Written by the step seam only."""
 
@@ -50,10 +54,21 @@ class Deps:
     """Whether spans carry prompts, passages and answers."""
     entailment: Entailment | None = None
     """For workflows that check their answers; None when the user chose none."""
+    policy: Policy | None = None
+    """Asked before each retrieval; None retrieves as the workflow will."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What may be spent. A run takes limits and price from it and keeps an account of its own."""
+    closing: frozenset[str] = frozenset()
+    """Names of the nodes after which a workflow ends. Set by the run."""
 
 
 Graph = StateGraph[State, Deps, State, State]
 """The type of a workflow that needs no state beyond the shared one."""
+
+
+def declined(state: State) -> bool:
+    """Whether the last retrieval was left out: an edge to where the answer is written."""
+    return state.get("declined", False)
 
 
 def merge(

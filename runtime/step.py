@@ -4,6 +4,10 @@ A node is `(state, deps, **options) -> Update` and contains no tracing, timing o
 code. The seam hands it recording ports, so whatever it asks of a reader or a retriever is in
 the `Step`, and opens the spans. Calling the decorated function with its options gives the
 node: `graph.add_node("retrieve", retrieve(k=4))`.
+
+It is also where the budget is kept: the recording ports ask the ledger before each call, and a
+node of kind `retrieve` is carried out only if the policy and the limits allow it. One that is
+refused leaves the evidence as it is and says so in `State["declined"]`.
 """
 
 import json
@@ -17,10 +21,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 from langgraph.runtime import Runtime
 
 from hopscope.runtime import spans
-from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.errors import BudgetExceeded
+from hopscope.runtime.ledger import QUERIES, Ledger
+from hopscope.runtime.ports import Moment, Reader, Retriever
 from hopscope.runtime.stages import Note, Noting
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import (
+    Decision,
     Exchange,
     Generation,
     GenerationRequest,
@@ -79,9 +86,26 @@ class _Log:
 
 
 @dataclass(frozen=True)
+class _Account:
+    """The ledger as one step may use it."""
+
+    ledger: Ledger
+    last: bool
+    """Whether the step writes the answer, and may use what is kept back for it."""
+
+    @property
+    def limited(self) -> bool:
+        return bool(self.ledger.limits.given)
+
+    def check(self) -> None:
+        self.ledger.check_call(last=self.last)
+
+
+@dataclass(frozen=True)
 class _RecordingReader:
     inner: Reader
     log: _Log
+    account: _Account
     capture: bool
     speaks: bool = True
     """Whether its text is what the node says."""
@@ -91,6 +115,10 @@ class _RecordingReader:
         return self.inner.name
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        if self.account.limited and len(requests) > 1:
+            # The limit may lie within the batch.
+            return [reply for request in requests for reply in self.generate([request])]
+        self.account.check()
         begun = perf_counter()
         with spans.generations(self.inner.name, requests, capture=self.capture) as finish:
             replies = self.inner.generate(requests)
@@ -105,13 +133,21 @@ class _RecordingReader:
                     span_id=span_id,
                 )
             )
+            self.account.ledger.called(sum((g.usage for g in generations), Usage()), share)
         if self.speaks and replies:
             self.log.said = replies[-1][-1].text
         return replies
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        if self.account.limited and len(requests) > 1:
+            return [found for request in requests for found in self.score([request])]
+        self.account.check()
+        begun = perf_counter()
         scored = self.inner.score(requests)
-        self.log.scored.extend(s.usage for s in scored)
+        share = (perf_counter() - begun) / max(1, len(requests))
+        for found in scored:
+            self.log.scored.append(found.usage)
+            self.account.ledger.called(found.usage, share)
         return scored
 
 
@@ -119,6 +155,7 @@ class _RecordingReader:
 class _RecordingRetriever:
     inner: Retriever
     log: _Log
+    account: _Account
     capture: bool
 
     @property
@@ -126,21 +163,28 @@ class _RecordingRetriever:
         return self.inner.name
 
     def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
+        """Queries that no retrieval is left for find nothing."""
+        allowed = self.account.ledger.allowed(len(queries))
+        left_out = len(queries) - allowed
+        queries = queries[:allowed]
+        if not queries:
+            return [[] for _ in range(left_out)]
+        self.account.ledger.searched(len(queries))
         with spans.retrievals(self.inner.name, queries, k=k, capture=self.capture) as finish:
             rankings = self.inner.search(queries, k=k)
             finish(rankings)
         self.log.queries.extend(queries)
         self.log.hits.extend(hit for ranking in rankings for hit in ranking)
-        return rankings
+        return [*rankings, *([] for _ in range(left_out))]
 
 
-def _noting(deps: Deps, log: _Log) -> Retriever:
+def _noting(deps: Deps, log: _Log, account: _Account) -> Retriever:
     """The retriever; if it has stages, with what they ask and do in the log."""
     if not isinstance(deps.retriever, Noting):
         return deps.retriever
 
     def recording(reader: Reader) -> Reader:
-        return _RecordingReader(reader, log, deps.capture_content, speaks=False)
+        return _RecordingReader(reader, log, account, deps.capture_content, speaks=False)
 
     return deps.retriever.recorded(recording, log.notes.append)
 
@@ -159,7 +203,7 @@ def step(
         @wraps(function)
         def bind(*args: P.args, **options: P.kwargs) -> Node:
             def node(state: Any, *, runtime: Runtime[Deps]) -> dict[str, Any]:
-                return _execute(
+                return carry_out(
                     function.__name__,
                     kind,
                     lambda deps: function(state, deps, *args, **options),
@@ -174,23 +218,46 @@ def step(
     return decorate
 
 
-def _execute(
+def carry_out(
     name: str,
     kind: StepKind,
     call: Callable[[Deps], Mapping[str, Any]],
     state: Mapping[str, Any],
     deps: Deps,
+    *,
+    last: bool = False,
 ) -> dict[str, Any]:
+    """Take one step: what it changes of the state, its record included.
+
+    Raises:
+        BudgetExceeded: a limit was reached within it; `step` is what it did until then.
+    """
     past: list[Step] = state.get("steps", [])
     log = _Log()
+    account = _Account(deps.ledger, last or name in deps.closing)
+    reader = _RecordingReader(deps.reader, log, account, deps.capture_content)
+    retriever = _noting(deps, log, account)
     recording = replace(
         deps,
-        reader=_RecordingReader(deps.reader, log, deps.capture_content),
-        retriever=_RecordingRetriever(_noting(deps, log), log, deps.capture_content),
+        reader=reader,
+        retriever=_RecordingRetriever(retriever, log, account, deps.capture_content),
     )
+    decision: Decision | None = None
+    exceeded: BudgetExceeded | None = None
+    update: dict[str, Any] = {}
     started, begun = datetime.now(UTC), perf_counter()
     with spans.step(name, kind, index=len(past), capture=deps.capture_content) as span:
-        update = dict(call(recording))
+        try:
+            if kind == "retrieve":
+                decision = _decide(state, deps, replace(reader, speaks=False), log)
+            if decision is None or decision.retrieve:
+                update = dict(call(recording))
+            else:
+                update = {"evidence": state.get("evidence", ()), "output": decision.reason}
+        except BudgetExceeded as reached:
+            exceeded = reached
+        if decision is not None:
+            update["declined"] = not decision.retrieve
         output = update.pop("output", None)
         evidence = update.get("evidence", state.get("evidence", ()))
         known = {key for step in past for key in step.new}
@@ -198,7 +265,7 @@ def _execute(
             index=len(past),
             name=name,
             kind=kind,
-            query=" | ".join(log.queries) if log.queries else None,
+            query=QUERIES.join(log.queries) if log.queries else None,
             ranked=tuple(log.hits),
             new=tuple(p.key for p in evidence if p.key not in known),
             shown=log.shown,
@@ -207,10 +274,40 @@ def _execute(
             output=log.output if output is None else output,
             parse_ok=update.pop("parse_ok", log.parse_ok),
             stop_reason=update.get("stop_reason"),
+            decision=decision,
             usage=log.usage,
             started=started,
             seconds=perf_counter() - begun,
             span_id=spans.span_id(span),
         )
         spans.describe_step(span, taken, capture=deps.capture_content)
+    if exceeded is not None:
+        exceeded.step = taken
+        raise exceeded
     return {**update, "steps": [taken]}
+
+
+def _decide(state: Mapping[str, Any], deps: Deps, reader: Reader, log: _Log) -> Decision | None:
+    """What the limits and then the policy say of a retrieval; None where there is neither.
+
+    Raises:
+        BudgetExceeded: it was refused a moment before, and the workflow has nothing else to do.
+    """
+    steps: list[Step] = state.get("steps", [])
+    moment = Moment(state["question"], tuple(steps), state.get("evidence", ()), deps.seed)
+    if refusal := deps.ledger.refuses_retrieval():
+        reason = str(refusal)
+        decided = Decision(policy=f"{LIMIT}{refusal.stop_reason}", retrieve=False, reason=reason)
+    elif deps.policy is None:
+        return None
+    else:
+        decided = deps.policy.decide(moment, reader)
+        refusal = BudgetExceeded("policy", decided.reason)
+    before = steps[-1].decision if steps else None
+    if before and not before.retrieve and not decided.retrieve:
+        raise refusal
+    return decided.model_copy(update={"retrieval": moment.retrievals, "usage": log.usage})
+
+
+LIMIT = "limit:"
+"""Begins the policy of a decision that a limit has made; the reason to stop follows."""

@@ -25,6 +25,12 @@ StopReason = Literal[
     "set_stable",
     "answer_stable",
     "parse_failure",
+    "policy",
+    "budget_tokens",
+    "budget_calls",
+    "budget_retrievals",
+    "budget_seconds",
+    "budget_cost",
 ]
 FinishReason = Literal["eos", "stop", "length"]
 RunStatus = Literal["ok", "failed", "interrupted"]
@@ -196,6 +202,32 @@ class Exchange(Record):
     span_id: str = ""
 
 
+class Decision(Record):
+    """Whether one more retrieval was worth it, decided before it."""
+
+    policy: str
+    """Name and settings of what decided; `limit:` and the reason to stop where a limit did."""
+    retrieve: bool
+    """The choice."""
+    reason: str
+    """In a few words."""
+    retrieval: int = 0
+    """Retrievals before; at 0 the question is whether to retrieve at all."""
+    signals: dict[str, float] = {}
+    """What was known; what could not be known is not there."""
+    gain: float | None = None
+    """Predicted utility of the best continuation minus that of stopping here."""
+    low: float | None = None
+    """95 % interval of `gain`."""
+    high: float | None = None
+    cost: float | None = None
+    """Predicted tokens of that continuation."""
+    price: float | None = None
+    """Utility that a token must bring."""
+    usage: Usage = Usage()
+    """What deciding cost; part of the step's usage."""
+
+
 class Step(Record):
     """One execution of one node of the workflow's graph."""
 
@@ -223,6 +255,8 @@ class Step(Record):
     """Set on the step that ended the loop."""
     dangling: tuple[str, ...] = ()
     """Keys of `new` that no model was ever shown in this run."""
+    decision: Decision | None = None
+    """Whether to retrieve, where a policy or a limit had a say; refused, the step did nothing."""
     usage: Usage = Usage()
     started: datetime
     seconds: float
