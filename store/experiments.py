@@ -35,6 +35,8 @@ from hopscope.store.experiment_records import (
     Progress,
     Sitting,
 )
+from hopscope.store.figure_reading import read_figures, read_retrievals
+from hopscope.store.figures import Figures, Retrieval
 from hopscope.store.schema import experiments
 
 
@@ -112,6 +114,25 @@ class Experiments:
                 rules=rules,
                 passages=passages,
             )
+
+    def figures(self, name: str) -> list[Figures]:
+        """What tables need of the items that are done, in the order of the plan: plain rows, for
+        tens of thousands of items a second.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return read_figures(connection, self._number(connection, name), name)
+
+    def retrievals(self, name: str) -> list[Retrieval]:
+        """The retrievals of all its runs with their shares of SePer, as plain rows.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return read_retrievals(connection, self._number(connection, name))
 
     def appraisals(self, name: str) -> dict[str, list[Appraisal]]:
         """What measuring its runs cost, by the run's id, the latest last. Runs that were not

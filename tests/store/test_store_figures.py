@@ -1,0 +1,142 @@
+"""What tables read of experiments: the same figures as the records hold, from plain rows."""
+
+from datetime import timedelta
+
+import pytest
+from run_examples import STARTED, a_run
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import (
+    Appraisal,
+    Credit,
+    Measurement,
+    Provenance,
+    Question,
+    Run,
+    RunError,
+)
+from hopscope.store.experiment_records import Arm, Entry, Experiment
+from hopscope.store.figures import Asked, Figures, Retrieval
+from hopscope.store.store import Store
+from hopscope.tracing import report
+
+ARMS = (
+    Arm(label="naive", workflow="naive", settings={}),
+    Arm(label="ircot:k=3", workflow="ircot", settings={"options": {"k": 3}}),
+)
+OLD = Provenance(reader="tiny@1", seed=1)
+NEW = Provenance(reader="tiny@1", seed=2)
+
+
+def credit(run: Run, step: int | None, rule: str, value: float | None, **fields: object) -> Credit:
+    reason = "no gold" if value is None else None
+    known = {"meter": "seper", "provenance": NEW, **fields}
+    measurement = Measurement(value=value, reason=reason)
+    return Credit.model_validate(
+        {"run_id": run.id, "step": step, "rule": rule, "measurement": measurement, **known}
+    )
+
+
+def credits_of(run: Run) -> list[Credit]:
+    """Of two appraisals of the whole run and a later one of a passage."""
+    return [
+        credit(run, None, "level", 0.25),
+        credit(run, None, "total", 0.5),
+        credit(run, None, "level", -3.0, meter="grogu"),
+        credit(run, None, "total", -0.125, meter="grogu"),
+        credit(run, 0, "trajectory", 0.5),
+        credit(run, 0, "shapley", 0.375),
+        credit(run, 0, "shapley", 9.0, passage="p0"),
+        credit(run, 0, "shapley", 9.0, meter="grogu"),
+        credit(run, 2, "trajectory", None),
+        credit(run, None, "total", 0.75, provenance=OLD),
+        credit(run, 0, "trajectory", 0.75, provenance=OLD),
+    ]
+
+
+def appraisals_of(run: Run) -> list[Appraisal]:
+    later = STARTED + timedelta(hours=1)
+    return [
+        Appraisal(run_id=run.id, provenance=provenance, measured=when)
+        for provenance, when in ((OLD, STARTED), (NEW, later))
+    ]
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    """A question that both arms answered, the second without being appraised; and one where the
+    first failed after its run and the second has not begun."""
+    experiment = Experiment(
+        name="towns",
+        settings={},
+        reader="tiny@1",
+        retriever="bm25",
+        entailment="lexical",
+        seed=0,
+        fingerprint="f",
+        created=STARTED,
+        arms=ARMS,
+    )
+    asked = [
+        Question(text=f"Who founded town {i}?", answers=("x", "y"), id=f"q{i}") for i in (0, 1)
+    ]
+    entries = [Entry(question=question, kind="bridge", hops=2) for question in asked]
+    store.experiments.add(experiment, entries)
+    sitting = store.experiments.sit("towns", owner="here", environment={})
+    for claimed in store.experiments.claim(sitting, 3):
+        update = {"question": claimed.entry.question, "workflow": claimed.arm.workflow}
+        run = a_run(f"run-{claimed.position}", hops=2, k=1).model_copy(update=update)
+        first, failed = claimed.position == 0, claimed.position == 2
+        store.experiments.complete(
+            sitting,
+            claimed,
+            run,
+            credits=credits_of(run) if first else [],
+            appraisals=appraisals_of(run) if first else [],
+            error=RunError(type="MeterError", message="broke") if failed else None,
+        )
+    return store
+
+
+def test_figures_are_those_of_the_run_and_of_the_appraisal_that_is_shown(filled: Store) -> None:
+    one, other, failed = filled.experiments.figures("towns")
+    asked = Asked("q0", "Who founded town 0?", ("x", "y"), "bridge", 2)
+    run = filled.load("run-0")
+    assert one == Figures(
+        experiment="towns",
+        arm="naive",
+        asked=asked,
+        run_id="run-0",
+        answer="people from the north",
+        retrievals=2,
+        calls=2,
+        input_tokens=800,
+        output_tokens=24,
+        seconds=1.5,
+        seper=0.75,
+        seper_delta=0.5,
+        grogu=-0.125,
+    )
+    assert one.tokens == run.usage.tokens
+    shown = report.report(run, filled.credits("run-0"), filled.appraisals("run-0"))
+    assert shown.total.seper is not None
+    assert shown.total.seper.delta == one.seper_delta
+    assert (other.arm, other.asked, other.seper_delta) == ("ircot:k=3", asked, "not appraised")
+    assert (failed.run_id, failed.error) == ("run-2", "MeterError: broke")
+
+
+def test_retrievals_have_their_shares_and_what_they_made_the_reader_read(filled: Store) -> None:
+    found = filled.experiments.retrievals("towns")
+    assert found[:2] == [
+        Retrieval("run-0", 1, 0, 412, 0.5, 0.375, "not appraised"),
+        Retrieval("run-0", 2, 2, 412, "no gold", "not appraised", "not appraised"),
+    ]
+    assert [(each.run_id, each.ordinal, each.trajectory) for each in found[2:4]] == [
+        ("run-1", 1, "not appraised"),
+        ("run-1", 2, "not appraised"),
+    ]
+
+
+def test_an_experiment_that_is_not_there_is_told(store: Store) -> None:
+    with pytest.raises(UsageError, match="no experiment 'nothing'"):
+        store.experiments.figures("nothing")
