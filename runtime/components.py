@@ -10,11 +10,16 @@ from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from hopscope.runtime.errors import UsageError
+
+Count = Annotated[int, Field(ge=1)]
+"""The type of an option that says how many: one at least."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""The type of an option that is a probability, a similarity, or another part of one."""
 
 
 def names(package: ModuleType) -> list[str]:
@@ -52,17 +57,19 @@ def parse_options(build: Callable[..., Any], given: Mapping[str, str]) -> dict[s
     """All options of `build`, those `given` read from text by their type, the others by default.
 
     Raises:
-        UsageError: an unknown option, or a value that is not of its type.
+        UsageError: an unknown option, or a value that is not of its type or not in its range; no
+            number is infinite or NaN.
     """
     known = options(build)
-    hints = get_type_hints(build)
+    hints = get_type_hints(build, include_extras=True)
+    finite = ConfigDict(allow_inf_nan=False)
     resolved = {name: parameter.default for name, parameter in known.items()}
     for name, text in given.items():
         if name not in known:
             choices = ", ".join(known) or "none"
             raise UsageError(f"unknown option {name!r}: the options are {choices}")
         try:
-            resolved[name] = TypeAdapter(hints[name]).validate_strings(text)
+            resolved[name] = TypeAdapter(hints[name], config=finite).validate_strings(text)
         except ValidationError as error:
             reason = error.errors()[0]["msg"]
             raise UsageError(f"option {name}={text}: {reason}") from None

@@ -5,6 +5,7 @@ START ── answer ── END
 
 from langgraph.graph import START
 
+from hopscope.runtime.components import Count
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update
 from hopscope.runtime.step import step
@@ -23,7 +24,7 @@ def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
     return {"answer": generation.text.strip(), "stop_reason": "answered"}
 
 
-def build(*, max_tokens: int = 32) -> Graph:
+def build(*, max_tokens: Count = 32) -> Graph:
     graph = Graph(State, context_schema=Deps)
     graph.add_node("answer", answer(max_tokens=max_tokens))
     graph.add_edge(START, "answer")

@@ -16,6 +16,7 @@ from functools import partial
 
 from langgraph.graph import END, START
 
+from hopscope.runtime.components import Count, Share
 from hopscope.runtime.fitting import generate as generation
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
@@ -77,17 +78,17 @@ def build(
     *,
     pool: str = "Wiki@5,Wiki@10@CP,PK,ReFree",
     sources: str = "",
-    depth: int = 20,
+    depth: Count = 20,
     similarities: str = "em=1,bertscore=1,nli=1",
     pooling: Pooling = "mean",
-    same: float = 0.8,
-    threshold: float = 0.1,
+    same: Share = 0.8,
+    threshold: Share = 0.1,
     zero_weight_votes: bool = False,
     weights: str | None = None,
     encoder: str | None = None,
     layer: int = -1,
     idf: bool = False,
-    max_tokens: int = 32,
+    max_tokens: Count = 32,
 ) -> Graph:
     """`weights` is a file of `hopscope eor fit`; without one all retrievers weigh the same."""
     plan = make_plan(pool, sources, depth)

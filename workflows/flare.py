@@ -13,6 +13,7 @@ from typing import Literal
 
 from langgraph.graph import START
 
+from hopscope.runtime.components import Count, Share
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import Generation
@@ -78,13 +79,13 @@ def next_sentence(state: FlareState) -> Literal["look_ahead", "__end__"]:
 
 def build(
     *,
-    k: int = 2,
-    theta: float = 0.8,
-    beta: float = 0.4,
+    k: Count = 2,
+    theta: Share = 0.8,
+    beta: Share = 0.4,
     query: _draft.Query = "masked",
     variant: _draft.Variant = "mixed",
-    ahead: int = 64,
-    max_tokens: int = 256,
+    ahead: Count = 64,
+    max_tokens: Count = 256,
     expand: bool = True,
 ) -> FlareGraph:
     """Tokens below `theta` start a search; those up to `beta` are masked, or asked about, each

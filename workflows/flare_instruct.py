@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from langgraph.graph import START
+from pydantic import NonNegativeInt
 
 from hopscope.runtime import fitting
+from hopscope.runtime.components import Count
 from hopscope.runtime.prompts import REASON_TASK
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
@@ -88,7 +90,9 @@ def next_step(state: FlareState) -> Literal["retrieve", "__end__"]:
     return "__end__" if "stop_reason" in state else "retrieve"
 
 
-def build(*, k: int = 2, max_searches: int = 10, max_tokens: int = 256) -> FlareGraph:
+def build(
+    *, k: Count = 2, max_searches: NonNegativeInt = 10, max_tokens: Count = 256
+) -> FlareGraph:
     """`max_tokens` bounds the answer, the queries in it included. A search without a query
     searches for the question."""
     graph = FlareGraph(FlareState, context_schema=Deps)

@@ -15,6 +15,7 @@ from typing import Literal
 
 from langgraph.graph import END, START
 
+from hopscope.runtime.components import Count
 from hopscope.runtime.fitting import generate
 from hopscope.runtime.prompts import chain_of_thought
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
@@ -80,31 +81,29 @@ def next_step(state: State) -> Literal["retrieve", "read"]:
 
 
 @step("generate")
-def read(state: State, deps: Deps) -> Update:
-    """Answer afresh from the paragraphs: the chain only served to find them."""
-    return conclusion(write(state, deps))
-
-
-@step("generate")
-def conclude(state: State, deps: Deps) -> Update:
-    """Take the answer from the chain instead (`reader=false`)."""
-    return {**conclusion(" ".join(state["thoughts"])), "output": state["thoughts"][-1]}
-
-
-def conclusion(text: str) -> Update:
+def read(state: State, deps: Deps, *, reader: bool) -> Update:
+    """Answer afresh from the paragraphs: the chain only served to find them. Without `reader` the
+    answer is taken from the chain."""
+    text = write(state, deps) if reader else " ".join(state["thoughts"])
     answer = extract_answer(text)
-    return {"answer": text.strip() if answer is None else answer, "parse_ok": answer is not None}
+    found = text.strip() if answer is None else answer
+    return {"answer": found, "parse_ok": answer is not None, "output": text}
 
 
 def build(
-    *, k: int = 4, max_steps: int = 10, cap: int = 15, longest: int = 600, reader: bool = True
+    *,
+    k: Count = 4,
+    max_steps: Count = 10,
+    cap: Count = 15,
+    longest: Count = 600,
+    reader: bool = True,
 ) -> Graph:
     """`cap` bounds the paragraphs held, paragraphs of more words than `longest` are not taken;
     `reader=false` takes the answer from the chain."""
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", retrieve(k=k, cap=cap, longest=longest))
     graph.add_node("reason", reason(max_steps=max_steps))
-    graph.add_node("read", read() if reader else conclude())
+    graph.add_node("read", read(reader=reader))
     graph.add_edge(START, "retrieve")
     graph.add_edge("retrieve", "reason")
     graph.add_conditional_edges("reason", next_step)

@@ -16,8 +16,9 @@ Relevance via LLMs, Findings of ACL 2026 (arXiv 2406.11290).
 from itertools import pairwise
 from typing import Literal
 
-from langgraph.graph import END, START
+from langgraph.graph import START
 
+from hopscope.runtime.components import Count, Share
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.rerankers._item_prompts import Form
 from hopscope.runtime.rerankers._ranking import rank
@@ -83,13 +84,13 @@ def build(
     variant: Variant = "As",
     judgment: Judgment = "listwise",
     answer: Form = "explicit",
-    m: int = 3,
-    candidates: int = 10,
-    k: int = 5,
+    m: Count = 3,
+    candidates: Count = 10,
+    k: Count = 5,
     u0: Start = "sentinel",
     rerank: Rerank = "previous",
-    rouge_stop: float | None = None,
-    max_tokens: int = 32,
+    rouge_stop: Share | None = None,
+    max_tokens: Count = 32,
 ) -> Graph:
     """`k` passages are kept of a utility ranking. Where the authors' code differs from the paper,
     it is the default: the first set is compared with nothing (`u0=candidates`: with all), and Ar
@@ -115,5 +116,4 @@ def build(
     for node, after in pairwise(loop[1:]):
         graph.add_edge(node, after)
     graph.add_conditional_edges(loop[-1], stopped, {True: "answer", False: loop[0]})
-    graph.add_edge("answer", END)
     return graph

@@ -15,6 +15,7 @@ from langgraph.graph import START
 
 from hopscope.runtime import fitting
 from hopscope.runtime.answers import normalise
+from hopscope.runtime.components import Count
 from hopscope.runtime.prompts import chain_of_thought, short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
@@ -75,10 +76,10 @@ def next_step(state: State) -> Literal["retrieve", "__end__"]:
 
 def build(
     *,
-    k: int = 5,
-    iterations: int = 3,
+    k: Count = 5,
+    iterations: Count = 3,
     output: Output = "answer",
-    max_tokens: int = 32,
+    max_tokens: Count = 32,
     stop_when_stable: bool = False,
 ) -> Graph:
     """`output=reasoning` writes a chain of thought each time, as the paper does for multi-hop

@@ -13,7 +13,9 @@ from functools import partial
 from random import Random
 
 from langgraph.graph import START
+from pydantic import NonNegativeInt
 
+from hopscope.runtime.components import Count
 from hopscope.runtime.rerankers._utility import judge
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
@@ -56,7 +58,7 @@ def vote(state: State, deps: Deps) -> Update:
     return choose(state, [p for p in state["candidates"] if votes[p.key] > half], None)
 
 
-def build(*, k: int = 5, candidates: int = 10, max_tokens: int = 32) -> Graph:
+def build(*, k: NonNegativeInt = 5, candidates: Count = 10, max_tokens: Count = 32) -> Graph:
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", _candidates.retrieve(candidates=candidates))
     graph.add_node("judge_utility", judge_utility())

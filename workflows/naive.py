@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from langgraph.graph import START
 
+from hopscope.runtime.components import Count
 from hopscope.runtime.fitting import generate
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
@@ -38,7 +39,7 @@ def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
     return {"answer": generation.text.strip(), "stop_reason": "answered"}
 
 
-def build(*, k: int = 5, max_tokens: int = 32) -> Graph:
+def build(*, k: Count = 5, max_tokens: Count = 32) -> Graph:
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", retrieve(k=k))
     graph.add_node("answer", answer(max_tokens=max_tokens))

@@ -12,6 +12,7 @@ from typing import Literal
 
 from langgraph.graph import START
 
+from hopscope.runtime.components import Count
 from hopscope.runtime.rerankers._ranking import rank, windows
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import step
@@ -36,7 +37,12 @@ def next_step(state: State) -> Literal["rank_relevance", "answer"]:
 
 
 def build(
-    *, candidates: int = 100, window: int = 20, stride: int = 10, k: int = 5, max_tokens: int = 32
+    *,
+    candidates: Count = 100,
+    window: Count = 20,
+    stride: Count = 10,
+    k: Count = 5,
+    max_tokens: Count = 32,
 ) -> Graph:
     windows(candidates, window, stride)  # a stride that is no use is told before any run
     graph = Graph(State, context_schema=Deps)

@@ -16,6 +16,7 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopscope.runtime import fitting
+from hopscope.runtime.components import Count
 from hopscope.runtime.errors import EntailmentError
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, merge
@@ -96,11 +97,11 @@ def trust(state: SelfAskState) -> Literal["closed_book", "__end__"]:
 
 def build(
     *,
-    k: int = 1,
-    rounds: int = 6,
+    k: Count = 1,
+    rounds: Count = 6,
     contexts: Contexts = "append",
     back_off: bool = False,
-    max_tokens: int = 100,
+    max_tokens: Count = 100,
 ) -> SelfAskGraph:
     """`contexts=replace` shows only what the last follow-up found, as FlashRAG does. `back_off`
     answers closed-book unless the documents entail every answer in the dialogue."""

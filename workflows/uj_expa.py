@@ -6,12 +6,15 @@ SIGIR 2024 (arXiv 2403.19216); in the prompts of ITEM (arXiv 2406.11290), whose 
     START ── retrieve ── judge_utility ── answer ── END
 """
 
+from hopscope.runtime.components import Count
 from hopscope.runtime.rerankers._utility import Judgment
 from hopscope.workflows._candidates import Graph
 from hopscope.workflows._single_shot import single_shot
 
 
-def build(*, judgment: Judgment = "listwise", candidates: int = 10, max_tokens: int = 32) -> Graph:
+def build(
+    *, judgment: Judgment = "listwise", candidates: Count = 10, max_tokens: Count = 32
+) -> Graph:
     return single_shot(
         judgment=judgment, first="explicit", candidates=candidates, max_tokens=max_tokens
     )

@@ -174,9 +174,9 @@ def test_it_stops_at_its_limit(name: str) -> None:
     assert result.answer is not None
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_execution_of_a_node_is_one_step(name: str) -> None:
-    """LangGraph's own count against ours."""
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_every_execution_of_a_node_is_one_step(name: str, options: dict[str, Any]) -> None:
+    """LangGraph's own count and names against ours."""
     probe = PROBES.get(name, Probe())
     reader = Speaker(probe.say(), unsure=probe.unsure)
     deps = Deps(
@@ -185,7 +185,7 @@ def test_every_execution_of_a_node_is_one_step(name: str) -> None:
         entailment=lexical.build(),
     )
     updates = (
-        build(name)
+        build(name, **options)
         .graph.compile()
         .stream(
             {"question": QUESTION}, {"recursion_limit": 1000}, context=deps, stream_mode="updates"
@@ -315,3 +315,21 @@ def test_every_option_is_read_from_text_as_its_default_is_written(name: str) -> 
     defaults = {key: p.default for key, p in components.options(make).items()}
     written = {key: str(value) for key, value in defaults.items() if value is not None}
     assert components.parse_options(make, written) == defaults
+
+
+MEANT = {("eor", "layer")}
+"""Numbers below zero that mean something: layers are counted from the last."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_number_without_sense_is_refused_before_the_run(name: str) -> None:
+    """`-o k=-1` once dropped the last passage, `iterations=0` answered once, and `max_tokens=0`
+    failed when the corpus had been searched."""
+    make = load(name).build
+    hints = get_type_hints(make)
+    numbers = {n for n, hint in hints.items() if {int, float} & {hint, *get_args(hint)}}
+    assert numbers, "each has at least max_tokens"
+    for option in sorted(numbers):
+        for text in ("nan", "inf", *([] if (name, option) in MEANT else ["-1"])):
+            with pytest.raises(UsageError, match=f"option {option}={text}"):
+                components.parse_options(make, {option: text})

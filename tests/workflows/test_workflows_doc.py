@@ -78,6 +78,7 @@ def test_the_example_conforms(ask_again: ModuleType, monkeypatch: pytest.MonkeyP
     conformance.test_the_graph_loops_where_the_drawing_does("ask_again")
     conformance.test_it_loops_at_least_twice("ask_again")
     conformance.test_it_stops_at_its_limit("ask_again")
-    conformance.test_every_execution_of_a_node_is_one_step("ask_again")
+    conformance.test_every_execution_of_a_node_is_one_step("ask_again", {})
+    conformance.test_a_number_without_sense_is_refused_before_the_run("ask_again")
     conformance.test_it_survives_an_empty_index("ask_again", {})
     conformance.test_it_survives_a_reader_that_says_nothing("ask_again", {})
