@@ -2,9 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, Subquery, Table, func, select
+from sqlalchemy import (
+    Connection,
+    FromClause,
+    RowMapping,
+    ScalarSelect,
+    Select,
+    Table,
+    func,
+    select,
+)
 
 from hopscope.runtime.types import (
     Appraisal,
@@ -59,25 +69,25 @@ def read_credits(connection: Connection, number: int) -> list[Credit]:
     """The run's credits by provenance, meter, rule, step and passage, the whole run's and the whole
     step's first. The provenance that was measured last comes last, those of which nobody knows
     when come first."""
-    last = last_measured()
     query = (
         select(credits, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
         .join(provenances, provenances.c.number == credits.c.provenance)
         .join(runs, runs.c.number == credits.c.run)
-        .outerjoin(
-            last, (last.c.run == credits.c.run) & (last.c.provenance == credits.c.provenance)
-        )
         .where(credits.c.run == number)
-        .order_by(last.c.measured.asc().nulls_first(), credits.c.provenance, credits.c.meter)
+        .order_by(last_measured(credits).asc().nulls_first())
+        .order_by(credits.c.provenance, credits.c.meter)
         .order_by(credits.c.rule, credits.c.step, credits.c.passage)
     )
     return [_credit(row) for row in connection.execute(query).mappings()]
 
 
-def last_measured() -> Subquery:
-    """When each run was last measured under each provenance."""
-    of = (appraisals.c.run, appraisals.c.provenance)
-    return select(*of, func.max(appraisals.c.measured).label("measured")).group_by(*of).subquery()
+def last_measured(of: FromClause) -> ScalarSelect[datetime]:
+    """When the run of a row of `of`, credits under some name, was last measured under its
+    provenance. Asked for each row, since of all runs at once it takes as long as there are runs."""
+    query = select(func.max(appraisals.c.measured)).where(
+        appraisals.c.run == of.c.run, appraisals.c.provenance == of.c.provenance
+    )
+    return query.correlate(of).scalar_subquery()
 
 
 def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:

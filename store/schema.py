@@ -95,6 +95,7 @@ steps = Table(
     Column("started", Instant, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("span_id", AnyText, nullable=False),
+    Column("decision", JSON(none_as_null=True)),  # Step.decision
 )
 
 passages = Table(

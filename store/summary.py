@@ -58,12 +58,10 @@ def read_summaries(
     ).scalar_subquery()
     total = credits.alias()
     whole = (total.c.run == listed.c.number) & (total.c.step == WHOLE_RUN)
-    last = last_measured()
     chosen = (
         select(total.c.provenance)
-        .outerjoin(last, (last.c.run == total.c.run) & (last.c.provenance == total.c.provenance))
         .where(whole & (total.c.rule == "total"))
-        .order_by(last.c.measured.desc().nulls_last(), total.c.provenance.desc())
+        .order_by(last_measured(total).desc().nulls_last(), total.c.provenance.desc())
         .limit(1)
         .correlate(listed)
     ).scalar_subquery()

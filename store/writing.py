@@ -140,7 +140,7 @@ def _run_row(run: Run) -> Row:
 
 def _step_row(step: Step) -> Row:
     names = {"index", "name", "kind", "query", "output", "parse_ok", "stop_reason"}
-    row = step.model_dump(include=names | {"started", "seconds", "span_id"})
+    row = step.model_dump(include=names | {"started", "seconds", "span_id", "decision"})
     return row | _usage_row(step.usage)
 
 
