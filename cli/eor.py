@@ -54,7 +54,8 @@ def fit(
 ) -> None:
     """Answer the questions with each retriever of the pool, and learn how to weigh their votes.
 
-    Use the file with `hopscope run -w eor -o weights=FILE` and the same pool.
+    Use the file with `hopscope run -w eor -o weights=FILE` and the same pool. Questions that cannot
+    be answered are left out; after Ctrl-C the weights are learned from those answered so far.
     """
     from hopscope.lab import eor_fit
     from hopscope.runtime.errors import UsageError
@@ -79,13 +80,24 @@ def fit(
         capture_content=False,
     )
     runs = []
+    code = 0
     for number, question in enumerate(asked, start=1):
         render.progress(f"answering question {number} of {len(asked)}")
         result = run(built, question, deps)
         if result.status == "interrupted":
-            raise typer.Exit(130)
-        eor_fit.ballot_of(result)  # tells of a failure now rather than after the last question
+            code = 130
+            break
+        if result.error:
+            code = 1
+            render.note(
+                f"left out question {render.plain(question.text)!r}: {result.error.message}"
+            )
+            continue
         runs.append(result)
+    if code:
+        render.note(f"answered {len(runs)} of {len(asked)} questions: learning from those")
+    if code and not runs:
+        raise typer.Exit(code)
     render.progress("learning the weights")
     source = f"{dataset}, {reader}, {corpus}"
     weights = eor_fit.fit(
@@ -111,6 +123,7 @@ def fit(
         f"{told['best_alone']:.3f}, any of the pool {told['oracle']:.3f}",
         err=True,
     )
+    raise typer.Exit(code)
 
 
 def _questions(dataset: str) -> "list[Question]":

@@ -1,18 +1,28 @@
 """Learning the weights of EoR's voter."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hopscope.cli import wiring
 from hopscope.cli.main import main
 from hopscope.lab import eor_fit
 from hopscope.lab.eor_fit import Votes, accuracy, fit, questions, search
-from hopscope.runtime.errors import CorpusError, HopscopeError, UsageError
+from hopscope.runtime.errors import CorpusError, HopscopeError, ReaderError, UsageError
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Passage, Question, Run
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Passage,
+    Question,
+    Run,
+    Scored,
+    ScoreRequest,
+)
 from hopscope.workflows import _weights, eor
 from hopscope.workflows._voting import Floats, Rule
 from tests.probes import Speaker, script
@@ -149,6 +159,56 @@ def test_the_command_writes_a_file_that_run_takes(
     with pytest.raises(UsageError, match=r"for the pool Wiki@1,ReFree, not for Wiki@5"):
         eor.build(weights=str(file))
     assert _weights.load(file, ("Wiki@1", "ReFree"), Rule()).rule["pooling"] == "mean"
+
+
+class Breaking:
+    """Answers so many requests and then raises."""
+
+    name = "breaking"
+
+    def __init__(self, good: int, then: BaseException) -> None:
+        self._good, self._then = good, then
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        self._good -= 1
+        if self._good < 0:
+            raise self._then
+        return [[Generation(text="right")] for _ in requests]
+
+    def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        raise AssertionError("EoR does not score")
+
+
+@pytest.mark.parametrize(
+    ("good", "then", "code", "learned"),
+    [
+        (2, ReaderError("broken"), 1, 1),
+        (2, KeyboardInterrupt(), 130, 1),
+        (0, ReaderError("broken"), 1, None),
+        (0, KeyboardInterrupt(), 130, None),
+    ],
+)
+def test_what_was_answered_is_not_lost(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    good: int,
+    then: BaseException,
+    code: int,
+    learned: int | None,
+) -> None:
+    """One question that failed, or Ctrl-C, once threw away all that came before."""
+    monkeypatch.setattr(wiring, "reader", lambda spec: Breaking(good, then))
+    asked, file = tmp_path / "q.jsonl", tmp_path / "w.json"
+    asked.write_text('{"question": "a?", "answer": "right"}\n{"question": "b?", "answer": "x"}\n')
+    options = ["-o", "pool=ReFree,Wiki@1", "-o", "similarities=exact", "--evaluations", "20"]
+    with pytest.raises(SystemExit) as done:
+        main(["eor", "fit", str(asked), "--out", str(file), *options])
+    assert done.value.code == code
+    assert f"answered {learned or 0} of 2 questions" in capsys.readouterr().err
+    assert file.is_file() == (learned is not None)
+    if learned is not None:
+        assert json.loads(file.read_text())["learned"]["questions"] == learned
 
 
 @pytest.mark.parametrize(
