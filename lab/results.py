@@ -1,0 +1,250 @@
+"""The done items of one or more experiments, as tables look at them.
+
+Invariants: a value that was not measured is the reason why not; an item that failed has no value of
+anything; equal questions are one, whichever experiment asked them, so that runs on one question are
+never taken for independent.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hopscope.lab.statistics import Bootstrap, Column
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.prices import Price
+from hopscope.runtime.types import Question, Run, Usage
+from hopscope.store.experiment_records import Experiment
+from hopscope.store.figures import Asked, Figures, Retrieval, Value
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case
+from hopscope.tracing.erag import ERAG
+
+By = Literal["workflow", "experiment", "reader", "retriever", "seed", "hops", "kind"]
+"""What rows of tables are told apart by, besides the arm: a setting of the experiments, or a
+property of the questions."""
+OF_QUESTIONS: tuple[By, ...] = ("hops", "kind")
+
+FAILED = "the run failed"
+
+
+class Measure(NamedTuple):
+    """A figure of single items."""
+
+    name: str
+    heading: str
+    of: Callable[[Figures], Value]
+    digits: int = 2
+
+
+def _usage(found: Figures) -> Usage:
+    return Usage(
+        input_tokens=found.input_tokens, output_tokens=found.output_tokens, calls=found.calls
+    )
+
+
+def _unless_failed(value: Callable[[Figures], Value]) -> Callable[[Figures], Value]:
+    return lambda found: FAILED if found.error else value(found)
+
+
+UTILITIES = (
+    Measure("seper", "SePer", _unless_failed(lambda f: f.seper)),
+    Measure("seper_delta", "ΔSePer", _unless_failed(lambda f: f.seper_delta)),
+    Measure("grogu", "GroGU", _unless_failed(lambda f: f.grogu)),
+)
+COSTS = (
+    Measure("retrievals", "retrievals", _unless_failed(lambda f: f.retrievals)),
+    Measure("calls", "calls", _unless_failed(lambda f: f.calls), 1),
+    Measure("tokens", "tokens", _unless_failed(lambda f: f.tokens), 0),
+    Measure("seconds", "seconds", _unless_failed(lambda f: f.seconds)),
+)
+HEADINGS: Mapping[str, str] = {"exact_match": "EM", "f1": "F1", "contains": "contains"}
+
+
+@dataclass(frozen=True)
+class Results:
+    """What tables are made from. Runs are loaded when a table asks for them, and not before."""
+
+    figures: Sequence[Figures]
+    experiments: Mapping[str, Experiment]
+    """By name: all that figures come from."""
+    _: KW_ONLY
+    metrics: Mapping[str, AnswerMetric]
+    """How answers are judged, by the name they were asked for."""
+    verdict: str
+    """The one of `metrics` that says whether an answer is right."""
+    threshold: float = 0.8
+    """From which value of it on."""
+    bootstrap: Bootstrap = field(default_factory=Bootstrap)
+    by: By = "workflow"
+    load_retrievals: Callable[[], Sequence[Retrieval]] = tuple
+    """All of these items' runs."""
+    load_runs: Callable[[Iterable[str]], Sequence[Run]] = lambda _: ()
+    """The runs of these ids."""
+    prices: Callable[[str], Price] = lambda _: Price()
+    """What a reader of this name costs."""
+    erag: ERAG | None = None
+    """What labels passages; None where no reader was named for it."""
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """Their labels, in the order of the experiments' arms."""
+        present = {self._system(found): None for found in self.figures}
+        planned = [
+            self._label(experiment, arm.label)
+            for experiment in self.experiments.values()
+            for arm in experiment.arms
+        ]
+        return tuple(dict.fromkeys([*(s for s in planned if s in present), *present]))
+
+    @cached_property
+    def by_system(self) -> dict[str, list[Figures]]:
+        found: dict[str, list[Figures]] = {system: [] for system in self.systems}
+        for figures in self.figures:
+            found[self._system(figures)].append(figures)
+        return found
+
+    @cached_property
+    def questions(self) -> dict[Asked, int]:
+        """Their places in the arrays of columns."""
+        distinct = dict.fromkeys(figures.asked for figures in self.figures)
+        return {asked: place for place, asked in enumerate(distinct)}
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """All there are: of answers, utility, and cost."""
+        judged = [
+            Measure(name, HEADINGS.get(name, name), self._scores(name)) for name in self.metrics
+        ]
+        return (
+            *judged,
+            *UTILITIES,
+            *COSTS,
+            Measure("cost", self._currency, _unless_failed(self._cost), 4),
+        )
+
+    def measure(self, name: str) -> Measure:
+        """
+        Raises:
+            UsageError: there is none of that name.
+        """
+        found = next((measure for measure in self.measures if measure.name == name), None)
+        if found is None:
+            names = ", ".join(measure.name for measure in self.measures)
+            raise UsageError(f"no measure {name!r}: choose from {names}")
+        return found
+
+    def binary(self, measure: Measure) -> bool:
+        return measure.name in self.metrics and self.metrics[measure.name].binary
+
+    def column(self, system: str, measure: Measure) -> Column:
+        """The mean of a measure over a system's items."""
+        rows = [(found.asked, measure.of(found)) for found in self.by_system[system]]
+        return self.mean(rows, binary=self.binary(measure))
+
+    def mean(self, rows: Iterable[tuple[Asked, Value]], *, binary: bool = False) -> Column:
+        """The mean of any values of questions."""
+        return self.ratio(((asked, value, 1.0) for asked, value in rows), binary=binary)
+
+    def ratio(self, rows: Iterable[tuple[Asked, Value, float]], *, binary: bool = False) -> Column:
+        """The sum of any values of questions by that of the weights of those measured."""
+        above, below, measured, asked = np.zeros((4, len(self.questions)))
+        reasons: Counter[str] = Counter()
+        for question, value, weight in rows:
+            place = self.questions[question]
+            asked[place] += 1
+            if isinstance(value, str):
+                reasons[value] += 1
+            else:
+                above[place] += value
+                below[place] += weight
+                measured[place] += 1
+        reason = next((why for why, _ in reasons.most_common(1)), "nothing was asked")
+        return Column(above, below, measured, asked, binary=binary, reason=reason)
+
+    def right(self, found: Figures) -> bool | None:
+        """Whether an item's answer is; None where nobody can say."""
+        value = self.measure(self.verdict).of(found)
+        return None if isinstance(value, str) else value >= self.threshold
+
+    @cached_property
+    def retrievals(self) -> dict[str, list[Retrieval]]:
+        """By run, in order; runs without any are left out."""
+        found: dict[str, list[Retrieval]] = {}
+        for retrieval in self.load_retrievals():
+            found.setdefault(retrieval.run_id, []).append(retrieval)
+        return found
+
+    @cached_property
+    def runs(self) -> dict[str, list[Run]]:
+        """Whole runs by system. Their `workflow` is the system's label."""
+        found: dict[str, list[Run]] = {}
+        for system, rows in self.by_system.items():
+            ids = [figures.run_id for figures in rows if figures.run_id is not None]
+            update = {"workflow": system}
+            found[system] = [run.model_copy(update=update) for run in self.load_runs(ids)]
+        return found
+
+    def strata(self) -> list[tuple[str, "Results"]]:
+        """The results by what questions are told apart by; all together if it is no such thing."""
+        if self.by not in OF_QUESTIONS:
+            return [("", self)]
+        parts: dict[int | str | None, list[Figures]] = {}
+        for figures in self.figures:
+            parts.setdefault(getattr(figures.asked, self.by), []).append(figures)
+        named = [
+            ("unknown" if value in ("", None) else str(value), rows)
+            for value, rows in parts.items()
+        ]
+        return [(name, replace(self, figures=rows)) for name, rows in sorted(named)]
+
+    @cached_property
+    def _currency(self) -> str:
+        found = {self.prices(each.reader).currency for each in self.experiments.values()}
+        return " or ".join(sorted(found)) or "cost"
+
+    def _cost(self, found: Figures) -> Value:
+        reader = self.experiments[found.experiment].reader
+        price = self._price[reader]
+        if price.model is None:
+            return f"no price is known of {reader}"
+        return price.of(_usage(found), queries=found.retrievals)
+
+    @cached_property
+    def _price(self) -> dict[str, Price]:
+        return {each.reader: self.prices(each.reader) for each in self.experiments.values()}
+
+    @cached_property
+    def _judged(self) -> dict[str, dict[tuple[Asked, str | None], Value]]:
+        """By metric, what it says of each answer to each question; equal ones are judged once."""
+        distinct = dict.fromkeys((f.asked, f.answer) for f in self.figures if not f.error)
+        cases = [
+            Case(Question(text=asked.text, answers=asked.answers, id=asked.id), answer)
+            for asked, answer in distinct
+        ]
+        return {
+            name: {
+                pair: score.reason or "" if score.value is None else score.value
+                for pair, score in zip(distinct, metric.score(cases), strict=True)
+            }
+            for name, metric in self.metrics.items()
+        }
+
+    def _scores(self, name: str) -> Callable[[Figures], Value]:
+        return _unless_failed(lambda found: self._judged[name][found.asked, found.answer])
+
+    def _system(self, found: Figures) -> str:
+        return self._label(self.experiments[found.experiment], found.arm)
+
+    def _label(self, experiment: Experiment, arm: str) -> str:
+        match self.by:
+            case "experiment":
+                return f"{experiment.name}: {arm}"
+            case "reader" | "retriever":
+                return f"{arm}, {getattr(experiment, self.by)}"
+            case "seed":
+                return f"{arm}, seed {experiment.seed}"
+            case _:
+                return arm

@@ -1,0 +1,1 @@
+"""Tables over experiments: one file each, with `build(results) -> list[Table]`."""

@@ -1,0 +1,35 @@
+"""Tables as GitHub's Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+from hopscope.lab.tables._table import Table
+from hopscope.lab.tables._text import cell_text, plain
+
+
+def markdown(tables: Sequence[Table]) -> str:
+    return "\n".join(_table(table) for table in tables)
+
+
+def _table(table: Table) -> str:
+    lines = [f"**{_escape(table.title)}**", "", _row(map(_escape, table.columns.values()))]
+    lines.append(_row("---" for _ in table.columns))
+    for row in table.rows:
+        cells = (
+            _escape(cell_text(row[name], table.digits.get(name, 2)).line) if name in row else ""
+            for name in table.columns
+        )
+        lines.append(_row(cells))
+    lines += ["", *(f"{_escape(note)}  " for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _escape(text: str) -> str:
+    for character in "\\`*_[]<>|":
+        # Intervals read better unescaped, and a bracket alone makes no link.
+        if character not in "[]":
+            text = text.replace(character, f"\\{character}")
+    return plain(text)

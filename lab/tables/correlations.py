@@ -1,0 +1,87 @@
+"""Whether what measures evidence goes with how good answers are: rank correlations over questions.
+
+SePer, ΔSePer and GroGU of the evidence, and, where passages were labelled, eRAG's measures of the
+ranking that the run showed, each against the score of the final answer (Salemi & Zamani 2024,
+arXiv 2404.13781, section 4.1). SePer looks at the gold answers as the score does; GroGU and eRAG's
+ranking do not look at the final answer.
+"""
+
+from collections.abc import Sequence
+
+from hopscope.lab.results import UTILITIES, Results
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.runtime.types import Measurement
+from hopscope.tracing.correlation import rank_correlation
+from hopscope.tracing.erag_report import erag_report
+
+
+def build(results: Results) -> list[Table]:
+    rows: list[dict[str, Cell]] = []
+    for system in results.systems:
+        rows += _of_utilities(results, system)
+        rows += _of_rankings(results, system)
+    intervals = dict.fromkeys(
+        cell.estimator for row in rows for cell in row.values() if isinstance(cell, Measurement)
+    )
+    return [
+        Table(
+            name="correlations",
+            title=f"Rank correlation with {results.measure(results.verdict).heading}",
+            columns={
+                "system": "system",
+                "measure": "measure",
+                "kendall": "τ-b",
+                "spearman": "ρ",  # noqa: RUF001
+                "questions": "questions",
+            },
+            rows=tuple(rows),
+            notes=tuple(f"{estimator}" for estimator in intervals if "interval" in estimator),
+        )
+    ]
+
+
+def _of_utilities(results: Results, system: str) -> list[dict[str, Cell]]:
+    verdict = results.measure(results.verdict)
+    rows: list[dict[str, Cell]] = []
+    for measure in UTILITIES:
+        pairs = [
+            (value, score)
+            for found in results.by_system[system]
+            if not isinstance(value := measure.of(found), str)
+            and not isinstance(score := verdict.of(found), str)
+        ]
+        if pairs:
+            rows.append(_row(results, system, measure.heading, pairs))
+    return rows
+
+
+def _of_rankings(results: Results, system: str) -> list[dict[str, Cell]]:
+    if results.erag is None:
+        return []
+    seed = results.bootstrap.seed
+    found = erag_report(results.runs[system], results.erag, seed=seed)
+    return [
+        {
+            "system": system,
+            "measure": f"eRAG {name}",
+            "kendall": agreement.kendall,
+            "spearman": agreement.spearman,
+            "questions": agreement.kendall.n,
+        }
+        for name, agreement in found.agreement.items()
+        if found.averages[name].mean is not None
+    ]
+
+
+def _row(
+    results: Results, system: str, name: str, pairs: Sequence[tuple[float, float]]
+) -> dict[str, Cell]:
+    one, other = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    seed = results.bootstrap.seed
+    return {
+        "system": system,
+        "measure": name,
+        "kendall": rank_correlation("kendall", one, other, seed=seed),
+        "spearman": rank_correlation("spearman", one, other, seed=seed),
+        "questions": len(pairs),
+    }

@@ -1,0 +1,38 @@
+"""What 1,000 tokens buy: the sum of credit by the sum of the tokens spent on it.
+
+Of whole runs it is the total ΔSePer by all tokens of the run. Of retrievals it is the Shapley
+share, by the tokens from this retrieval to the next, which is what it made the reader read. A ratio
+of sums, not a mean of ratios: a run that cost little does not count for more.
+"""
+
+from hopscope.lab.results import Results
+from hopscope.lab.statistics import Column, estimates
+from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.lab.tables.credit_by_step import by_ordinal
+
+
+def build(results: Results) -> list[Table]:
+    rows: list[dict[str, Cell]] = []
+    columns: list[Column] = []
+    total = results.measure("seper_delta")
+    for system, found in results.by_system.items():
+        whole = ((f.asked, total.of(f), f.tokens / 1000) for f in found)
+        columns.append(results.ratio(whole))
+        rows.append({"system": system, "part": "whole run"})
+        for ordinal, made in sorted(by_ordinal(results, system).items()):
+            shares = ((asked, each.shapley, each.tokens / 1000) for asked, each in made)
+            columns.append(results.ratio(shares))
+            rows.append({"system": system, "part": f"retrieval {ordinal}"})
+    figures = estimates(columns, results.bootstrap)
+    for row, figure in zip(rows, figures, strict=True):
+        row["credit"] = figure
+    return [
+        Table(
+            name="credit_per_tokens",
+            title="Credit per 1,000 tokens",
+            columns={"system": "system", "part": "part", "credit": "SePer per 1,000 tokens"},
+            rows=tuple(rows),
+            notes=methods(*(figure.interval for figure in figures)),
+            digits={"credit": 3},
+        )
+    ]

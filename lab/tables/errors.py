@@ -1,0 +1,74 @@
+"""EoR's errors by system and step, and how often one system avoids the errors of another.
+
+Computed by `tracing.error_report`, whose documentation defines them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from hopscope.lab.results import Results
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.tables.win_ratios import heat_map
+from hopscope.runtime.types import Measurement
+from hopscope.tracing.error_report import ErrorReport, error_report
+
+SHARES = {
+    "failure": "failure",
+    "retriever": "retriever",
+    "extraction": "extraction",
+    "hallucination": "hallucination",
+    "lucky_guess": "lucky guess",
+    "residual": "residual",
+}
+
+
+def build(results: Results) -> list[Table]:
+    found = error_report(
+        [run for runs in results.runs.values() for run in runs],
+        results.metrics[results.verdict],
+        threshold=results.threshold,
+        seed=results.bootstrap.seed,
+    )
+    tables = [_shares(found)]
+    if found.comparison is not None:
+        tables += [
+            heat_map(
+                f"errors_{kind}",
+                f"{SHARES[kind].capitalize()} errors of the column that the row avoids, "
+                f"over {found.comparison.questions} questions",
+                found.comparison.right.systems,
+                matrix,
+            )
+            for kind, matrix in found.comparison.errors.items()
+        ]
+    return tables
+
+
+def _shares(found: ErrorReport) -> Table:
+    rows: list[dict[str, Cell]] = []
+    for system in found.systems:
+        head: dict[str, Cell] = {"system": system.system, "part": "whole run"}
+        rows.append(head | {"answers": system.measured} | _cells(system.shares))
+        for index, shares in system.steps.items():
+            head = {"system": system.system, "part": f"step {index}"}
+            rows.append(head | {"answers": shares["failure"].n} | _cells(shares))
+    notes = [
+        "95 % intervals: clopper-pearson",
+        f"right from {found.threshold} of {found.metric} on",
+    ]
+    if found.too_long:
+        notes.append(
+            f"left out: {found.too_long} questions with an answer of more than "
+            f"{found.max_words} words"
+        )
+    return Table(
+        name="errors",
+        title="Where it went wrong",
+        columns={"system": "system", "part": "part", "answers": "answers", **SHARES},
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def _cells(shares: Mapping[str, Measurement]) -> dict[str, Cell]:
+    names: Sequence[str] = tuple(SHARES)
+    return {name: shares[name] for name in names}

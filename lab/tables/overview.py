@@ -1,0 +1,41 @@
+"""How good each system is, what its evidence is worth, and what it costs: means over questions."""
+
+from hopscope.lab.results import Results
+from hopscope.lab.statistics import estimates
+from hopscope.lab.tables._table import Cell, Table, methods
+
+
+def build(results: Results) -> list[Table]:
+    measures = results.measures
+    cells = [(system, measure) for system in results.systems for measure in measures]
+    found = estimates([results.column(*cell) for cell in cells], results.bootstrap)
+    rows: dict[str, dict[str, Cell]] = {
+        system: {
+            "system": system,
+            "questions": len({row.asked for row in done}),
+            "failed": sum(row.error is not None for row in done),
+        }
+        for system, done in results.by_system.items()
+    }
+    for (system, measure), estimate in zip(cells, found, strict=True):
+        rows[system][measure.name] = estimate
+    reasons = dict.fromkeys(
+        f"{measure.heading} of {system}: {estimate.reason}"
+        for (system, measure), estimate in zip(cells, found, strict=True)
+        if estimate.reason
+    )
+    return [
+        Table(
+            name="overview",
+            title="Means over what was measured",
+            columns={
+                "system": "system",
+                "questions": "questions",
+                "failed": "failed",
+                **{measure.name: measure.heading for measure in measures},
+            },
+            rows=tuple(rows.values()),
+            notes=(*methods(*(estimate.interval for estimate in found)), *reasons),
+            digits={measure.name: measure.digits for measure in measures},
+        )
+    ]

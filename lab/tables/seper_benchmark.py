@@ -1,0 +1,70 @@
+"""SePer's benchmark of workflows: datasets by workflows down, passages per retrieval by readers
+across.
+
+The paper calls its table one of ΔSePer, but its rows of naive RAG are those of its Table 10, which
+are of SePer: here are both. A cell is over all items with that workflow, k and reader; other
+settings of the workflow are not told apart.
+
+Source: Dai et al. 2025 (arXiv 2503.01478), Table 12.
+"""
+
+from pathlib import Path
+
+from hopscope.lab.results import Measure, Results
+from hopscope.lab.statistics import Column, estimates
+from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.store.experiment_records import Arm, Experiment
+from hopscope.store.figures import Figures
+
+Row = tuple[str, str]
+"""Dataset and workflow."""
+
+
+def build(results: Results) -> list[Table]:
+    return [_table(results, results.measure(name)) for name in ("seper", "seper_delta")]
+
+
+def _table(results: Results, measure: Measure) -> Table:
+    arms = {
+        (experiment.name, arm.label): (experiment, arm)
+        for experiment in results.experiments.values()
+        for arm in experiment.arms
+    }
+    cells: dict[tuple[Row, str], list[Figures]] = {}
+    for found in results.figures:
+        experiment, arm = arms[found.experiment, found.arm]
+        row = (dataset(experiment), arm.workflow)
+        cells.setdefault((row, f"k={_k(arm)}, {experiment.reader}"), []).append(found)
+    columns: list[Column] = [
+        results.mean((found.asked, measure.of(found)) for found in rows) for rows in cells.values()
+    ]
+    figures = estimates(columns, results.bootstrap)
+    rows: dict[Row, dict[str, Cell]] = {}
+    for (row, across), figure in zip(cells, figures, strict=True):
+        of_row = rows.setdefault(row, {"dataset": row[0], "workflow": row[1]})
+        of_row[across] = figure
+    heads = sorted({across for _, across in cells})
+    return Table(
+        name=f"seper_benchmark_{measure.name}",
+        title=f"{measure.heading} by dataset and workflow",
+        columns={
+            "dataset": "dataset",
+            "workflow": "workflow",
+            **{name: name for name in heads},
+        },
+        rows=tuple(rows.values()),
+        notes=methods(*(figure.interval for figure in figures)),
+    )
+
+
+def dataset(experiment: Experiment) -> str:
+    """What the experiment's questions come from, by its file's name; else the experiment's."""
+    given = experiment.settings.get("dataset")
+    return Path(given).stem if isinstance(given, str) else experiment.name
+
+
+def _k(arm: Arm) -> str:
+    """Passages per retrieval, or 0 for workflows that do not retrieve."""
+    options = arm.settings.get("options")
+    k = options.get("k") if isinstance(options, dict) else None
+    return "0" if k is None else str(k)

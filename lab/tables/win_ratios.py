@@ -1,0 +1,76 @@
+"""Relative win ratios: which share of one system's wrong answers another gets right.
+
+Over the questions that all systems have a verdict on; of several runs of a system on a question the
+first counts. Source: Li et al. 2024 (arXiv 2405.20680), equations 1-3.
+"""
+
+from collections.abc import Sequence
+
+from hopscope.lab.results import Results
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.runtime.types import Measurement
+from hopscope.store.figures import Asked
+from hopscope.tracing.inconsistency import Matrix, inconsistency
+
+
+def build(results: Results) -> list[Table]:
+    right = verdicts(results)
+    shared = set.intersection(*(set(of) for of in right.values())) if right else set()
+    asked = [question for question in results.questions if question in shared]
+    found = inconsistency(
+        {system: [of[question] for question in asked] for system, of in right.items()},
+        seed=results.bootstrap.seed,
+    )
+    table = heat_map(
+        "win_ratios",
+        f"Wrong answers of the column that the row gets right, over {len(asked)} questions",
+        found.systems,
+        found.rwr,
+    )
+    further = {"mrwr": "MRWR", "mrlr": "MRLR", "accuracy": "right"}
+    rows = tuple(
+        row | {name: getattr(found, name)[place] for name in further}
+        for place, row in enumerate(table.rows)
+    )
+    oracle = "nobody knows" if found.oracle.value is None else f"{found.oracle.value:.2f}"
+    return [
+        table.model_copy(
+            update={
+                "columns": table.columns | further,
+                "rows": rows,
+                "notes": (*table.notes, f"any of them right: {oracle}"),
+            }
+        )
+    ]
+
+
+def verdicts(results: Results) -> dict[str, dict[Asked, bool]]:
+    """Whether each system has each question right, where somebody can say."""
+    found: dict[str, dict[Asked, bool]] = {}
+    for system, rows in results.by_system.items():
+        of = found.setdefault(system, {})
+        for figures in rows:
+            right = results.right(figures)
+            if right is not None:
+                of.setdefault(figures.asked, right)
+    return found
+
+
+def heat_map(name: str, title: str, systems: Sequence[str], matrix: Matrix) -> Table:
+    """Rows over columns."""
+    # A system may be called as the column of names is.
+    keys = [f"over {system}" for system in systems]
+    cells: list[dict[str, Cell]] = [
+        {"system": system, **dict(zip(keys, row, strict=True))}
+        for system, row in zip(systems, matrix, strict=True)
+    ]
+    found = [cell for row in matrix for cell in row if isinstance(cell, Measurement)]
+    reasons = dict.fromkeys(cell.reason for cell in found if cell.reason)
+    return Table(
+        name=name,
+        title=title,
+        columns={"system": "system", **dict(zip(keys, systems, strict=True))},
+        rows=tuple(cells),
+        notes=("95 % intervals: clopper-pearson", *(f"-: {reason}" for reason in reasons)),
+        shaded=tuple(keys),
+    )
