@@ -1,0 +1,254 @@
+"""Each policy against moments worked by hand, and all of them through a real workflow."""
+
+from collections.abc import Sequence
+from math import exp, log
+from pathlib import Path
+
+import pytest
+
+from hopscope.runtime import components
+from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.ports import Moment
+from hopscope.runtime.types import Decision, Exchange, Hit, Question
+from hopscope.tracing import policies
+from hopscope.tracing.draft import request
+from hopscope.tracing.forest import Forest, Tree
+from hopscope.tracing.policies._calibration import Calibration
+from hopscope.tracing.policies._classifier_file import ClassifierFile
+from hopscope.tracing.policies._value_file import Bin, Head, ValueFile
+from hopscope.tracing.signals import NAMES, signals
+from tests.fakes import ScriptedReader, passage, reply, step
+
+ASKED = Question(text="Where was the director of Alba born?")
+
+
+def moment(*found: Sequence[str]) -> Moment:
+    """Before the retrieval that follows those that brought these passages."""
+    steps, evidence = [], ()
+    for index, keys in enumerate(found):
+        evidence += tuple(passage(key) for key in keys)
+        ranked = tuple(Hit(passage=passage(k), score=9.0 - i) for i, k in enumerate(keys))
+        steps.append(step(index, keys, query="q", ranked=ranked, evidence=evidence))
+    return Moment(ASKED, tuple(steps), evidence)
+
+
+def decide(spec: str, at: Moment, reader: ScriptedReader | None = None) -> Decision:
+    provided = {"workflow": "ircot", "reader_name": "scripted"}
+    policy = components.named(policies, spec, provided=provided)()
+    return policy.decide(at, reader or ScriptedReader())
+
+
+def sure(p: float, text: str = "Lisbon") -> ScriptedReader:
+    """Drafts twice, with this probability of each of two tokens."""
+    drafted = reply(text, (log(p), log(p)), entropies=(1 - p, (1 - p) / 2))
+    return ScriptedReader([[drafted], [drafted]])
+
+
+START, ONE, TWO = moment(), moment(["a"]), moment(["a"], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "at", "retrieves"),
+    [
+        ("never", START, False),
+        ("native", TWO, True),
+        ("fixed:0", START, False),
+        ("fixed:1", START, True),
+        ("fixed:1", ONE, False),
+        ("random:0", START, False),
+        ("random:1", START, True),
+        ("repeat", START, True),
+        ("tasr", START, True),
+        ("grogu", START, True),
+    ],
+)
+def test_policies_that_ask_nothing(spec: str, at: Moment, retrieves: bool) -> None:
+    """The scripted reader has no reply: a question would raise."""
+    assert decide(spec, at).retrieve is retrieves
+
+
+@pytest.mark.parametrize(
+    ("spec", "p", "retrieves"),
+    [
+        ("margin:0.7", 0.86, False),  # 2 * 0.86 - 1 = 0.72
+        ("margin:0.7", 0.84, True),  # 0.68
+        ("entropy:0.3", 0.5, True),  # (0.5 + 0.25) / 2 = 0.375
+        ("entropy:0.4", 0.5, False),
+        ("maxentropy:0.4", 0.5, True),
+        ("maxentropy:0.6", 0.5, False),
+        ("logprob:-0.5", 0.5, True),  # ln 0.5 = -0.69
+        ("logprob:-0.8", 0.5, False),
+        ("flare:0.8", 0.79, True),
+        ("flare:0.8", 0.81, False),
+    ],
+)
+def test_gates_retrieve_while_the_reader_is_unsure(spec: str, p: float, retrieves: bool) -> None:
+    decision = decide(spec, START, sure(p))
+    assert decision.retrieve is retrieves
+    assert len(decision.signals) == 1
+
+
+@pytest.mark.parametrize("spec", ["margin", "entropy", "maxentropy", "logprob", "flare"])
+def test_gates_say_what_a_reader_does_not_tell(spec: str) -> None:
+    mute = ScriptedReader([[reply("Lisbon", (), tokens=("Lisbon",))]])
+    with pytest.raises(ReaderError, match="scripted tells no"):
+        decide(spec, START, mute)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "retrieves"),
+    [("Lisbon", "the lisbon.", False), ("Lisbon", "Porto", True), ("", "", True)],
+)
+def test_repeat_compares_normalised_drafts(then: str, now: str, retrieves: bool) -> None:
+    reader = ScriptedReader([[reply(now)], [reply(then)]])
+    assert decide("repeat", ONE, reader).retrieve is retrieves
+    assert [r.prompt.shown for [r] in reader.generated] == [("a",), ()]
+
+
+def test_a_draft_that_the_run_has_made_already_costs_nothing() -> None:
+    generation = reply("Lisbon")
+    known = Exchange(request=request(ONE, ONE.evidence), generations=(generation,), seconds=0.1)
+    asked = step(1, kind="generate", evidence=ONE.evidence, exchanges=(known,))
+    reader = ScriptedReader([[generation]])
+    assert not decide("repeat", ONE._replace(steps=(*ONE.steps, asked)), reader).retrieve
+    assert [r.prompt.shown for [r] in reader.generated] == [()], "only the one without evidence"
+
+
+@pytest.mark.parametrize(("p", "retrieves"), [(0.7, False), (0.6, True)])
+def test_tasr_wants_both(p: float, retrieves: bool) -> None:
+    assert decide("tasr:0.25", ONE, sure(p)).retrieve is retrieves  # margins 0.4 and 0.2
+
+
+def test_tasr_takes_a_calibration(tmp_path: Path) -> None:
+    file = tmp_path / "isotonic.json"
+    file.write_text(Calibration(scores=(0.0, 1.0), values=(0.0, 0.5)).model_dump_json())
+    build = components.load(policies, "tasr").build
+    decision = build(threshold=0.25, calibration=file).decide(ONE, sure(0.7))
+    assert decision.signals["margin"] == pytest.approx(0.2)
+    assert decision.retrieve
+    file.write_text('{"scores": [1, 0], "values": [0, 1]}')
+    with pytest.raises(UsageError, match="ascend"):
+        build(calibration=file)
+
+
+@pytest.mark.parametrize(("said", "retrieves"), [(" Yes.", False), ("No", True), ("", True)])
+def test_self_report_believes_a_yes(said: str, retrieves: bool) -> None:
+    reader = ScriptedReader([[reply(said)]])
+    assert decide("self_report", ONE, reader).retrieve is retrieves
+
+
+@pytest.mark.parametrize(("after", "retrieves"), [(0.5, False), (0.9, True)])
+def test_grogu_stops_when_the_last_step_gained_little(after: float, retrieves: bool) -> None:
+    """Confidence is the negative mean entropy: without evidence -1, after the step -(1 - after)."""
+
+    def drafted(entropy: float) -> list:
+        return [reply("Lisbon", (-0.1,), entropies=(entropy,))]
+
+    reader = ScriptedReader([drafted(1.0), drafted(1 - after)])
+    decision = decide("grogu:0.6", ONE, reader)
+    assert decision.signals["grogu_gain"] == pytest.approx(after)
+    assert decision.retrieve is retrieves
+
+
+def test_a_draw_depends_on_the_question_and_the_step_alone() -> None:
+    drawn = [decide("random:0.5", ONE).reason for _ in range(2)]
+    assert drawn[0] == drawn[1] != decide("random:0.5", START).reason
+
+
+def test_signals_are_finite_named_and_those_there_are() -> None:
+    known = signals(TWO, sure(0.7))
+    assert set(known) <= set(NAMES)
+    assert known["repeats"] == 1
+    assert known["entropy_change"] == 0
+    assert known["least_prob"] == pytest.approx(0.7)
+    assert (known["top_score"], known["new_share"]) == (9.0, 1.0)
+    assert "score_gap" not in known, "one hit has no gap"
+    mute = ScriptedReader([[reply("x", (), tokens=("x",))]])
+    assert not {"entropy", "logprob", "repeats"} & set(signals(START, mute))
+
+
+STUMP = Tree(
+    feature=(0, -1, -1), threshold=(0.5, 0, 0), left=(1, 0, 0), right=(2, 0, 0), value=(0, 0.1, 0.6)
+)
+
+
+def value_file(tmp_path: Path, **changes: object) -> Path:
+    """Predicts a gain of 0.1 where `draft_found` is 0 and 0.6 where it is 1, at 100 tokens."""
+    head = Head(
+        gain=Forest(start=0.0, trees=(STUMP,)),
+        cost=Forest(start=100.0),
+        bins=(
+            Bin(score=0.0, gain=0.0, low=-0.1, high=0.1),
+            Bin(score=1.0, gain=1.0, low=0.9, high=1.1),
+        ),
+        medians={"draft_found": 1.0},
+    )
+    fields = {
+        "workflow": "ircot",
+        "reader": "scripted",
+        "utility": "correctness",
+        "budget": 100.0,
+        "price": 0.002,
+        "signals": ("draft_found",),
+        "heads": (head,),
+    }
+    path = tmp_path / "policy.json"
+    path.write_text(ValueFile.model_validate({**fields, **changes}).model_dump_json())
+    return path
+
+
+def test_value_weighs_gain_against_price(tmp_path: Path) -> None:
+    decision = decide(f"value:{value_file(tmp_path)}", START, sure(0.9))
+    assert (decision.gain, decision.cost, decision.price) == (pytest.approx(0.1), 100.0, 0.002)
+    assert decision.low == pytest.approx(0.0)
+    assert not decision.retrieve, "0.1 is less than 0.002 * 100"
+    assert decide(f"value:{value_file(tmp_path, price=0.0005)}", START, sure(0.9)).retrieve
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"workflow": "flare"}, r"workflow flare and does not fit ircot"),
+        ({"reader": "other@1"}, r"reader other@1 and does not fit scripted"),
+    ],
+)
+def test_a_policy_for_others_is_refused_with_both_names(
+    tmp_path: Path, changes: dict[str, object], told: str
+) -> None:
+    with pytest.raises(UsageError, match=told):
+        decide(f"value:{value_file(tmp_path, **changes)}", START)
+
+
+def test_a_policy_file_that_is_none_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    with pytest.raises(UsageError, match="hopscope budget fit"):
+        decide(f"value:{path}", START)
+    path.write_text('{"version": 2}')
+    with pytest.raises(UsageError, match=r"policy .*p.json: "):
+        decide(f"value:{path}", START)
+
+
+@pytest.mark.parametrize(("needed", "allowed"), [(0, 0), (1, 1), (2, 9)])
+def test_the_classifier_reads_the_question_only(tmp_path: Path, needed: int, allowed: int) -> None:
+    weights = {"director of": tuple(5.0 * (each == needed) for each in (0, 1, 2))}
+    file = ClassifierFile(
+        workflow="ircot", reader="scripted", classes=(0, 1, 2), intercepts=(0, 0, 0),
+        weights=weights,
+    )  # fmt: skip
+    path = tmp_path / "c.json"
+    path.write_text(file.model_dump_json())
+    chosen = [decide(f"classifier:{path}", at).retrieve for at in (START, ONE, TWO)]
+    assert chosen == [at < allowed for at in range(3)]
+    _, probability = file.classify(ASKED.text)
+    assert probability == pytest.approx(exp(5) / (exp(5) + 2))
+
+
+def test_a_tree_whose_nodes_go_round_is_refused() -> None:
+    with pytest.raises(ValueError, match="do not follow"):
+        Tree(feature=(0,), threshold=(0.5,), left=(0,), right=(0,), value=(1.0,))
+
+
+def test_every_policy_says_what_it_is() -> None:
+    for name in components.names(policies):
+        text = components.load(policies, name).__doc__ or ""
+        assert text.partition("\n\n")[0].strip().endswith("."), name

@@ -1,0 +1,84 @@
+"""The file of a learned value of information."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from hopscope.runtime.types import Record
+from hopscope.tracing.forest import Forest
+from hopscope.tracing.policies._learned import Learned
+
+
+class Bin(Record):
+    """Questions whose raw predictions are near each other, none of them trained on."""
+
+    score: float
+    """Their mean raw prediction."""
+    gain: float
+    """Their mean realised gain, made monotone in the score."""
+    low: float
+    """95 % interval of that mean."""
+    high: float
+
+
+class Predicted(NamedTuple):
+    """Of the best continuation."""
+
+    gain: float
+    low: float
+    high: float
+    cost: float
+    """Tokens."""
+
+
+class Head(Record):
+    """What is predicted after one number of retrievals."""
+
+    gain: Forest
+    cost: Forest
+    bins: tuple[Bin, ...] = Field(min_length=1)
+    """Ascending by score."""
+    medians: dict[str, float]
+    """Stand in for signals that are not there."""
+
+    def predict(self, known: Mapping[str, float], names: tuple[str, ...]) -> Predicted:
+        inputs = [known.get(name, self.medians.get(name, 0.0)) for name in names]
+        score = self.gain.predict(inputs)
+        gain, low, high = self._calibrated(score)
+        return Predicted(gain, low, high, max(0.0, self.cost.predict(inputs)))
+
+    def _calibrated(self, score: float) -> tuple[float, float, float]:
+        scores = [each.score for each in self.bins]
+        after = bisect_right(scores, score)
+        if after in (0, len(self.bins)):
+            end = self.bins[0 if after == 0 else -1]
+            return end.gain, end.low, end.high
+        one, two = self.bins[after - 1], self.bins[after]
+        share = (score - one.score) / (two.score - one.score)
+        return (
+            one.gain + share * (two.gain - one.gain),
+            one.low + share * (two.low - one.low),
+            one.high + share * (two.high - one.high),
+        )
+
+
+class ValueFile(Learned):
+    """A policy that was learned."""
+
+    kind: Literal["value"] = "value"
+    version: Literal[1] = 1
+    utility: str
+    """What gain is measured in: correctness or seper."""
+    budget: float
+    """Mean tokens per question that `price` was chosen for."""
+    price: float = Field(ge=0)
+    """Utility that a token must bring."""
+    signals: tuple[str, ...] = Field(min_length=1)
+    """The inputs of the forests, in order."""
+    heads: tuple[Head, ...] = Field(min_length=1)
+    """By retrievals done; the last one holds for all after it."""
+
+    def head(self, retrievals: int) -> Head:
+        return self.heads[min(retrievals, len(self.heads) - 1)]

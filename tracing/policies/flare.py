@@ -1,0 +1,20 @@
+"""Retrieve while some token of the draft is less probable than a threshold.
+
+The condition of FLARE (arXiv 2305.06983) as a policy of any workflow: there on the next sentence,
+here on the short answer from the evidence so far.
+"""
+
+from math import exp
+
+from hopscope.runtime.ports import Policy, Reader
+from hopscope.runtime.types import Generation
+from hopscope.tracing.draft import logprobs
+from hopscope.tracing.policies._gate import Gate
+
+
+def least(found: Generation, reader: Reader) -> float:
+    return exp(min(logprobs(found, reader)))
+
+
+def build(*, threshold: float = 0.8) -> Policy:
+    return Gate("flare", threshold, least, sure_above=True)

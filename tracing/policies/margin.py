@@ -1,0 +1,14 @@
+"""TARG: retrieve while the margin between first and second token of the draft is small.
+
+TARG (arXiv 2511.09803) drafts a prefix without context once; here the draft is the short answer
+from the evidence so far, before each retrieval. The margin is a lower bound, see
+`tracing.draft.margin`.
+"""
+
+from hopscope.runtime.ports import Policy
+from hopscope.tracing.draft import margin
+from hopscope.tracing.policies._gate import Gate
+
+
+def build(*, threshold: float = 0.7) -> Policy:
+    return Gate("margin", threshold, margin, sure_above=True)

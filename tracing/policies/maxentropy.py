@@ -1,0 +1,17 @@
+"""Retrieve while the highest token entropy of the draft, in nats, is high.
+
+One of the plain uncertainty scores of AdaRAGUE's study (arXiv 2501.12835).
+"""
+
+from hopscope.runtime.ports import Policy, Reader
+from hopscope.runtime.types import Generation
+from hopscope.tracing.draft import entropies
+from hopscope.tracing.policies._gate import Gate
+
+
+def highest(found: Generation, reader: Reader) -> float:
+    return max(entropies(found, reader))
+
+
+def build(*, threshold: float = 0.7) -> Policy:
+    return Gate("maxentropy", threshold, highest, sure_above=False)

@@ -1,0 +1,34 @@
+"""Retrieve with probability `p` each time: what an adaptive policy must beat at the same number of
+retrievals.
+
+The draw follows from seed, question and number of retrievals alone, so a run that goes on after a
+break decides as it would have.
+"""
+
+from dataclasses import dataclass
+from random import Random
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.ports import Moment, Policy, Reader
+from hopscope.runtime.types import Decision, digest
+
+
+@dataclass(frozen=True)
+class Chance:
+    p: float
+
+    @property
+    def name(self) -> str:
+        return f"random:{self.p:g}"
+
+    def decide(self, moment: Moment, reader: Reader) -> Decision:
+        parts = (str(moment.seed), moment.question.text, str(len(moment.steps)))
+        drawn = Random(digest(*parts)).random()
+        reason = f"drew {drawn:.3f} of {self.p:g}"
+        return Decision(policy=self.name, retrieve=drawn < self.p, reason=reason)
+
+
+def build(*, p: float = 0.5) -> Policy:
+    if not 0 <= p <= 1:
+        raise UsageError(f"random:{p:g}: give a probability in [0, 1]")
+    return Chance(p)
