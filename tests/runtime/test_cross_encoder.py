@@ -1,14 +1,16 @@
 """The cross-encoder over tiny random checkpoints, against pairs laid out by hand and computed one
 by one."""
 
+import re
 from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
 import pytest
 import torch
 from fakes import passage
 from models import TEXT
-from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
     AutoModelForSequenceClassification,
     BertConfig,
@@ -36,6 +38,14 @@ SHAPE: dict[str, Any] = {
 LAYOUT = {"bert": "[CLS] {} [SEP] {} [SEP]", "xlm-roberta": "[CLS] {} [SEP] [SEP] {} [SEP]"}
 MARKS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
 PAD, CLS, SEP = 0, 1, 2
+# Given and not learned: the trainer of word pieces breaks ties by chance, so each process would
+# have other pieces, ask the same weights about other inputs, and now and then find one where
+# rounding exceeds the tolerance.
+PIECES = [*MARKS, *sorted(set(re.findall(r"\w+|[^\w\s]", TEXT)) | set(ascii_letters))]
+PIECES += [f"##{letter}" for letter in ascii_letters]
+CLOSE = 1e-4
+"""Padding changes the order of sums in single precision, by 3e-6 of logits of about 3 here;
+a title left out or the order turned around, by .04 or more."""
 QUERIES = ["Where was the director of Alba born?", "Who?"]
 PASSAGES = [
     Passage(id="alba", title="Alba", text="Alba is a film directed by Bruno Costa."),
@@ -45,10 +55,9 @@ PASSAGES = [
 
 
 def save(folder: Path, kind: str, *, positions: int = 64, **options: Any) -> Path:
-    words = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    vocabulary = {piece: number for number, piece in enumerate(PIECES)}
+    words = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=MARKS, show_progress=False)
-    words.train_from_iterator(TEXT.splitlines(), trainer)
     second = "[SEP] [SEP] $B [SEP]" if kind == "xlm-roberta" else "[SEP] $B:1 [SEP]:1"
     words.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
@@ -117,7 +126,7 @@ def test_the_score_is_the_logit_of_the_pair(folder: Path, max_batch_tokens: int)
     found = reranker.rerank([candidates(query) for query in QUERIES])
     for query, reranked in zip(QUERIES, found, strict=True):
         expected = {p.key: logit(folder, query, f"{p.title} {p.text}".strip()) for p in PASSAGES}
-        assert scores(reranked) == pytest.approx(expected, abs=1e-5)
+        assert scores(reranked) == pytest.approx(expected, abs=CLOSE)
         ordered = [hit.score for hit in reranked.hits]
         assert ordered == sorted(ordered, reverse=True)
         assert (reranked.ok, reranked.cut) == (None, 0)
@@ -127,7 +136,7 @@ def test_titles_can_be_left_out(folder: Path) -> None:
     reranker = cross_encoder.build(model=str(folder), device="cpu", title=False)
     [found] = reranker.rerank([candidates(QUERIES[0])])
     expected = logit(folder, QUERIES[0], PASSAGES[0].text)
-    assert scores(found)["alba"] == pytest.approx(expected, abs=1e-5)
+    assert scores(found)["alba"] == pytest.approx(expected, abs=CLOSE)
 
 
 def test_a_passage_that_is_too_long_loses_its_end_and_is_counted(folder: Path) -> None:
@@ -136,7 +145,7 @@ def test_a_passage_that_is_too_long_loses_its_end_and_is_counted(folder: Path) -
     reranker = cross_encoder.build(model=str(folder), device="cpu", max_length=16)
     [found] = reranker.rerank([candidates("Who?", [long, short])])
     expected = logit(folder, "Who?", long.text, total=16)
-    assert scores(found)["long"] == pytest.approx(expected, abs=1e-5)
+    assert scores(found)["long"] == pytest.approx(expected, abs=CLOSE)
     assert found.cut == 1
 
 
@@ -147,7 +156,7 @@ def test_a_query_that_is_too_long_leaves_a_quarter_to_the_passage(folder: Path) 
     asked = (20 - special(folder)) * 3 // 4
     text = f"{PASSAGES[1].title} {PASSAGES[1].text}"
     expected = logit(folder, query, text, query_room=asked, total=20)
-    assert scores(found)["bruno"] == pytest.approx(expected, abs=1e-5)
+    assert scores(found)["bruno"] == pytest.approx(expected, abs=CLOSE)
     assert found.cut == 1
 
 
@@ -159,7 +168,7 @@ def test_the_model_s_own_positions_bound_a_pair(tmp_path: Path) -> None:
     [found] = reranker.rerank([candidates("Who?", [long])])
     assert found.cut == 1
     expected = logit(folder, "Who?", long.text, total=24 - 1)
-    assert scores(found)["long"] == pytest.approx(expected, abs=1e-5)
+    assert scores(found)["long"] == pytest.approx(expected, abs=CLOSE)
 
 
 def test_no_candidates_are_no_work(folder: Path) -> None:
