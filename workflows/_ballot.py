@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hopscope.runtime.ports import Entailment
+from hopscope.runtime.similarities.bertscore import TextSimilarity
 from hopscope.runtime.types import Record
 from hopscope.workflows import _similarities, _voting
-from hopscope.workflows._similarities import Encoder
 from hopscope.workflows._voting import Floats, Rule
 from hopscope.workflows._weights import Weights
 
@@ -41,7 +41,7 @@ class Voter(NamedTuple):
 
     by: Weights
     rule: Rule
-    encoder: Encoder | None = None
+    encoder: TextSimilarity | None = None
     """For BERTScore."""
 
     def vote(self, question: str, answers: Sequence[str], entailment: Entailment | None) -> Ballot:

@@ -23,8 +23,6 @@ KNOWN = ("em", "exact", "bertscore", "nli", "nli_question")
 Compare = Callable[[str, Sequence[str]], Sequence[Sequence[float]]]
 """A question and distinct answers; how alike each pair is, before it is made symmetric."""
 
-Encoder = Callable[[], bertscore.TextSimilarity]
-
 
 def parse_weights(text: str) -> dict[str, float]:
     """`em=1,nli=0.5` as weights by similarity.
@@ -52,7 +50,11 @@ def parse_weights(text: str) -> dict[str, float]:
 
 @cache
 def encoder(model: str, layer: int, idf: bool) -> bertscore.TextSimilarity:
-    """Loaded at the first vote and then kept."""
+    """For BERTScore; loaded once, however often the workflow is built.
+
+    Raises:
+        UsageError: as `bertscore.build`.
+    """
     return bertscore.build(model=model, layer=layer, idf=idf)
 
 
@@ -73,13 +75,14 @@ def entailed(model: Entailment, question: str, answers: Sequence[str]) -> list[l
 
 
 def comparisons(
-    entailment: Entailment | None, encoder: Encoder | None
+    entailment: Entailment | None, encoder: bertscore.TextSimilarity | None
 ) -> dict[str, tuple[Compare, bool]]:
     """The similarities there are models for; True where the two directions are averaged rather
     than the higher taken."""
     found: dict[str, tuple[Compare, bool]] = {"em": (contained, False), "exact": (equal, False)}
     if encoder is not None:
-        found["bertscore"] = (lambda question, answers: encoder().compare(answers), True)
+        likes = encoder
+        found["bertscore"] = (lambda question, answers: likes.compare(answers), True)
     if entailment is not None:
         model = entailment
         found["nli"] = (lambda question, answers: entailed(model, "", answers), True)

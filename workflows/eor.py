@@ -93,7 +93,7 @@ def build(
     """`weights` is a file of `hopscope eor fit`; without one all retrievers weigh the same."""
     plan = make_plan(pool, sources, depth)
     rule = Rule(pooling, same, threshold, zero_weight_votes)
-    bert = partial(_similarities.encoder, encoder, layer, idf) if encoder else None
+    bert = _similarities.encoder(encoder, layer, idf) if encoder else None
     voter = Voter(_weights.choose(weights, plan.names, similarities, rule), rule, bert)
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", retrieve(plan=plan))

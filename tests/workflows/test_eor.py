@@ -177,6 +177,7 @@ def test_sources_are_built_from_their_names() -> None:
         ({"similarities": "em=x"}, "must be a number from 0 on"),
         ({"depth": 0}, "one passage or more"),
         ({"weights": "/no/such/file"}, "cannot be read"),
+        ({"encoder": "/no/such/folder"}, "no model folder"),
     ],
 )
 def test_options_that_are_no_use_are_told_before_any_run(
