@@ -1,0 +1,121 @@
+"""The questions of a file, whatever form it has, all checked before the first is asked.
+
+The form is told from the first record, and every other must have it too. `hopland:dev` and
+`hopland:test` name the questions that come with the package.
+"""
+
+from importlib import import_module
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import ModuleType
+
+from hopscope.lab import datasets
+from hopscope.lab.datasets._fields import Malformed
+from hopscope.runtime import components
+from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.json_records import JsonRecords
+from hopscope.runtime.types import Record, digest
+from hopscope.store.experiment_records import Entry
+
+EMBEDDED = ("hopland:dev", "hopland:test")
+
+
+class Dataset(Record):
+    """Questions, in the order of the file."""
+
+    name: str
+    """The file's name without endings; what an experiment is called by default."""
+    form: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def digest(self) -> str:
+        """Hash of all questions and what is told of them; the same for the same in another form or
+        place."""
+        return digest(*(entry.hash for entry in self.entries))
+
+    def choose(self, *, limit: int | None = None, ids: tuple[str, ...] = ()) -> list[Entry]:
+        """The questions of these ids, or all; of them the first `limit`.
+
+        Raises:
+            UsageError: there is no question of such an id.
+        """
+        chosen = list(self.entries)
+        if ids:
+            known = {entry.question.id: entry for entry in self.entries if entry.question.id}
+            for id in ids:
+                if id not in known:
+                    some = ", ".join(list(known)[:3]) or "none: its questions have no ids"
+                    raise UsageError(f"no question {id!r} in {self.name}; its ids are like {some}")
+            chosen = [known[id] for id in dict.fromkeys(ids)]
+        return chosen[:limit]
+
+
+def load(place: str) -> Dataset:
+    """Read and check a file of JSON lines or one JSON list, which may be gzipped.
+
+    Raises:
+        CorpusError: a record is broken, of no known form, or comes twice; the message has the line.
+    """
+    if place in EMBEDDED:
+        split = place.partition(":")[2]
+        source = files("hopscope.lab.hopland").joinpath("data", f"questions-{split}.jsonl")
+        with as_file(source) as path:
+            return _load(path, name=place.replace(":", "-"))
+    path = Path(place).expanduser()
+    return _load(path, name=path.name.partition(".")[0] or path.name)
+
+
+def _load(path: Path, *, name: str) -> Dataset:
+    records = JsonRecords(path)
+    form: ModuleType | None = None
+    lines: dict[tuple[str, str], int] = {}
+    entries: list[Entry] = []
+    for record in records:
+        try:
+            form = form or _form(record.value)
+            if not form.matches(record.value):
+                raise Malformed(
+                    f"not of the form {_name(form)} that the first record has; its keys are "
+                    f"{_keys(record.value)}"
+                )
+            entry: Entry = form.read(record.value)
+        except Malformed as error:
+            raise records.fail(record.line, str(error)) from None
+        asked = entry.question
+        key = ("id", asked.id) if asked.id else ("question", asked.text)
+        if key in lines:
+            what, value = key
+            advice = "ids must differ" if asked.id else "give each an id, or drop one"
+            problem = f"the {what} {value!r} was already given on line {lines[key]}; {advice}"
+            raise records.fail(record.line, problem)
+        lines[key] = record.line
+        entries.append(entry)
+    if form is None:
+        raise CorpusError(f"{path} holds no questions: give one JSON object a line")
+    return Dataset(name=name, form=_name(form), entries=tuple(entries))
+
+
+def _form(record: dict[str, object]) -> ModuleType:
+    """The form of a record.
+
+    Raises:
+        Malformed: it has none that is known.
+    """
+    names = components.names(datasets)
+    for name in names:
+        module = import_module(f"{datasets.__name__}.{name}")
+        if module.matches(record):
+            return module
+    raise Malformed(
+        f"of none of the known forms ({', '.join(names)}); its keys are {_keys(record)}: give each "
+        'record at least "question", and "answers", a list'
+    )
+
+
+def _name(form: ModuleType) -> str:
+    return form.__name__.rpartition(".")[2]
+
+
+def _keys(record: dict[str, object]) -> str:
+    return ", ".join(map(repr, record)) or "(none)"

@@ -1,0 +1,121 @@
+"""Fields of JSON records, checked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hopscope.runtime.types import Question
+from hopscope.store.experiment_records import Entry
+
+Fields = Mapping[str, Any]
+
+
+class Malformed(ValueError):
+    """A record is not of its form; says which field and what to do."""
+
+
+def entry(
+    record: Fields,
+    answers: Sequence[str],
+    *,
+    id: str = "id",
+    kind: str = "",
+    hops: int | None = None,
+    supporting: Sequence[str] = (),
+) -> Entry:
+    """What every form has: a text under `question`, and an id under the key `id` or none."""
+    asked = Question(
+        text=text(record, "question"), answers=_distinct(answers), id=identity(record, id)
+    )
+    return Entry(question=asked, kind=kind, hops=hops, supporting=_distinct(supporting))
+
+
+def text(record: Fields, key: str) -> str:
+    """A text that is not empty."""
+    value = record.get(key)
+    if not isinstance(value, str) or not value.strip():
+        got = "is missing" if value is None else f"is {_named(value)}"
+        raise Malformed(f"{key!r} {got}; it must be a text that is not empty")
+    return _sound(key, value)
+
+
+def optional(record: Fields, *keys: str) -> str:
+    """The text under the first of the keys that has one; empty if none has."""
+    for key in keys:
+        if record.get(key) is not None:
+            if not isinstance(record[key], str):
+                raise Malformed(f"{key!r} is {_named(record[key])}; it must be a text")
+            return _sound(key, record[key])
+    return ""
+
+
+def identity(record: Fields, key: str) -> str:
+    """A text or a whole number, as text; empty if there is none."""
+    value = record.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return optional(record, key)
+
+
+def whole(record: Fields, key: str) -> int | None:
+    """A whole number from 1, or None."""
+    value = record.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise Malformed(f"{key!r} is {_named(value)}; it must be a whole number from 1")
+    return value
+
+
+def texts(record: Fields, key: str) -> list[str]:
+    """A list of texts; one text alone is a list of one, nothing the empty list."""
+    value = record.get(key)
+    if value is None:
+        return []
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise Malformed(f"{key!r} is {_named(value)}; it must be a list of texts")
+    return [_sound(key, each) for each in found]
+
+
+def objects(record: Fields, key: str) -> list[Fields]:
+    """A list of objects, which may be missing."""
+    value = record.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise Malformed(f"{key!r} is {_named(value)}; it must be a list of objects")
+    return value
+
+
+def supporting_facts(record: Fields) -> list[str]:
+    """Titles of HotpotQA's supporting facts: `[[title, sentence], ...]`, or
+    `{"title": [...], "sent_id": [...]}` as the `datasets` library gives them."""
+    value = record.get("supporting_facts")
+    if value is None:
+        return []
+    if isinstance(value, dict):
+        return texts(value, "title")
+    if isinstance(value, list) and all(
+        isinstance(fact, list) and fact and isinstance(fact[0], str) for fact in value
+    ):
+        return [_sound("supporting_facts", fact[0]) for fact in value]
+    raise Malformed("'supporting_facts' is neither a list of [title, sentence] nor of titles")
+
+
+def _distinct(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value.strip()))
+
+
+def _sound(key: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # JSON can spell half of a surrogate pair; UTF-8 cannot
+        raise Malformed(
+            f"{key!r} has an escape such as \\ud83d that stands alone; it is no character"
+        ) from None
+    return value
+
+
+def _named(value: object) -> str:
+    names = {str: "an empty text", dict: "an object", list: "a list", bool: "true or false"}
+    return names.get(type(value), f"{value!r}")

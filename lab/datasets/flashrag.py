@@ -1,0 +1,34 @@
+"""FlashRAG's form for every dataset: `{id, question, golden_answers, metadata}`.
+
+Source: Jin et al. 2024, arXiv 2405.13576. The metadata is what the dataset had besides: of HotpotQA
+and 2WikiMultiHopQA `type` and `supporting_facts`. Beside it may stand `kind`, `hops` and
+`gold_titles`, which Hopland's questions have.
+"""
+
+from hopscope.lab.datasets._fields import (
+    Fields,
+    Malformed,
+    entry,
+    optional,
+    supporting_facts,
+    texts,
+    whole,
+)
+from hopscope.store.experiment_records import Entry
+
+
+def matches(record: Fields) -> bool:
+    return "golden_answers" in record
+
+
+def read(record: Fields) -> Entry:
+    metadata = record.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise Malformed("'metadata' must be an object")
+    return entry(
+        record,
+        texts(record, "golden_answers"),
+        kind=optional(record, "kind") or optional(metadata, "type"),
+        hops=whole(record, "hops"),
+        supporting=texts(record, "gold_titles") or supporting_facts(metadata),
+    )

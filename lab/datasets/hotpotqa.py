@@ -1,0 +1,30 @@
+"""HotpotQA, as released: `{_id, question, answer, type, level, supporting_facts, context}`.
+
+Source: Yang et al. 2018, arXiv 1809.09600. The `datasets` library calls the id `id`. Test sets have
+no answer; their questions have no gold.
+"""
+
+from hopscope.lab.datasets._fields import Fields, entry, optional, supporting_facts, texts
+from hopscope.store.experiment_records import Entry
+
+HOPS = 2
+"""Every question was written from two paragraphs."""
+
+
+def matches(record: Fields) -> bool:
+    return (
+        ("supporting_facts" in record or "context" in record)
+        and "evidences" not in record
+        and "golden_answers" not in record
+    )
+
+
+def read(record: Fields) -> Entry:
+    return entry(
+        record,
+        texts(record, "answer"),
+        id="_id" if "_id" in record else "id",
+        kind=optional(record, "type"),
+        hops=HOPS,
+        supporting=supporting_facts(record),
+    )

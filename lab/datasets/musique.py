@@ -1,0 +1,33 @@
+"""MuSiQue, as released: `{id, question, answer, answer_aliases, answerable, paragraphs,
+question_decomposition}`.
+
+Source: Trivedi et al. 2022, arXiv 2108.00573. The id begins with the shape of the question, such as
+`2hop` or `4hop3`. Questions that are not answerable from their paragraphs have no gold.
+"""
+
+import re
+
+from hopscope.lab.datasets._fields import Fields, entry, identity, objects, optional, texts
+from hopscope.store.experiment_records import Entry
+
+_SHAPE = re.compile(r"(\d+)hop\d?")
+
+
+def matches(record: Fields) -> bool:
+    return "paragraphs" in record
+
+
+def read(record: Fields) -> Entry:
+    golds = [*texts(record, "answer"), *texts(record, "answer_aliases")]
+    shape = _SHAPE.match(identity(record, "id"))
+    return entry(
+        record,
+        golds if record.get("answerable", True) else [],
+        kind=shape.group() if shape else "",
+        hops=int(shape.group(1)) if shape else None,
+        supporting=[
+            optional(paragraph, "title")
+            for paragraph in objects(record, "paragraphs")
+            if paragraph.get("is_supporting")
+        ],
+    )

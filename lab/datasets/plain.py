@@ -1,0 +1,30 @@
+"""Our own form: `{id, question, answers, kind, hops, supporting}`, of which only the question must
+be there.
+
+`answers` are all that is right, `supporting` titles of passages. The kind may be called `type`, the
+titles `supporting_titles`, or stand in `passages` that say `is_supporting`.
+"""
+
+from hopscope.lab.datasets._fields import Fields, entry, objects, optional, texts, whole
+from hopscope.store.experiment_records import Entry
+
+_OTHER_FORMS = frozenset({"supporting_facts", "context", "paragraphs", "golden_answers"})
+"""Fields that only records of other forms have."""
+
+
+def matches(record: Fields) -> bool:
+    two_wiki = "evidences" in record and "answer" in record
+    return "question" in record and not two_wiki and not (_OTHER_FORMS & record.keys())
+
+
+def read(record: Fields) -> Entry:
+    passages = [p for p in objects(record, "passages") if p.get("is_supporting")]
+    return entry(
+        record,
+        texts(record, "answers") or texts(record, "answer"),
+        kind=optional(record, "kind", "type"),
+        hops=whole(record, "hops"),
+        supporting=texts(record, "supporting")
+        or texts(record, "supporting_titles")
+        or [optional(passage, "title") for passage in passages],
+    )
