@@ -14,6 +14,7 @@ from typing import Any
 from opentelemetry.util.types import AttributeValue
 
 from hopscope.runtime import _span_keys as keys
+from hopscope.runtime.stages import Candidates, Note
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Prompt, Usage
 
 DOCUMENT_LIMIT = 4_000
@@ -159,14 +160,53 @@ def ranking(hits: Sequence[Hit], *, capture: bool) -> Attributes:
         keys.OUTPUT_VALUE: as_json(documents),
         keys.OUTPUT_MIME_TYPE: keys.JSON,
     }
+    return attributes | _flattened(keys.RETRIEVAL_DOCUMENTS, documents)
+
+
+def stage(
+    operation: str, name: str, operator: str, asked: Candidates, *, k: int, capture: bool
+) -> Attributes:
+    """What a reranker or compressor was given."""
+    attributes: Attributes = {
+        keys.SPAN_KIND: keys.RERANKER,
+        keys.OPERATION: operation,
+        keys.STAGE: text(operator),
+        keys.RERANKER_MODEL: text(name),
+        keys.RERANKER_TOP_K: k,
+    }
+    if capture:
+        attributes[keys.INPUT_VALUE] = text(asked.query)
+        attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
+        attributes[keys.RERANKER_QUERY] = text(asked.query)
+    documents = [_document(hit, capture=capture) for hit in asked.hits]
+    return attributes | _flattened(keys.RERANKER_INPUTS, documents)
+
+
+def staged(hits: Sequence[Hit], note: Note, *, capture: bool) -> Attributes:
+    """What it made of them."""
+    documents = [_document(hit, capture=capture) for hit in hits]
+    told = {
+        keys.STAGE_PARSE_OK: note.parse_ok,
+        keys.STAGE_CUT: note.cut,
+        keys.STAGE_BEFORE: note.tokens_before,
+        keys.STAGE_AFTER: note.tokens_after,
+    }
+    attributes: Attributes = {key: value for key, value in told.items() if value is not None}
+    attributes[keys.OUTPUT_VALUE] = as_json(documents)
+    attributes[keys.OUTPUT_MIME_TYPE] = keys.JSON
+    return attributes | _flattened(keys.RERANKER_OUTPUTS, documents)
+
+
+def _flattened(prefix: str, documents: Sequence[Mapping[str, Any]]) -> Attributes:
+    attributes: Attributes = {}
     for position, document in enumerate(documents):
-        prefix = f"{keys.RETRIEVAL_DOCUMENTS}.{position}."
-        attributes[prefix + keys.DOCUMENT_ID] = document["id"]
+        at = f"{prefix}.{position}."
+        attributes[at + keys.DOCUMENT_ID] = document["id"]
         if "score" in document:
-            attributes[prefix + keys.DOCUMENT_SCORE] = document["score"]
-        if capture:
-            attributes[prefix + keys.DOCUMENT_CONTENT] = document["content"]
-            attributes[prefix + keys.DOCUMENT_METADATA] = as_json(document["metadata"])
+            attributes[at + keys.DOCUMENT_SCORE] = document["score"]
+        if "content" in document:
+            attributes[at + keys.DOCUMENT_CONTENT] = document["content"]
+            attributes[at + keys.DOCUMENT_METADATA] = as_json(document["metadata"])
     return attributes
 
 

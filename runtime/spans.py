@@ -3,6 +3,7 @@
     invoke_workflow ircot              CHAIN      the run
     ├── retrieve                       CHAIN      a step
     │   └── retrieval bm25:hopland     RETRIEVER  one query
+    │       └── rerank listwise        RERANKER   a stage of a composed retriever; compress likewise
     └── reason                         CHAIN
         └── chat tiny                  LLM        one request
 
@@ -20,6 +21,7 @@ from pydantic import JsonValue
 from hopscope.runtime import _span_content as content
 from hopscope.runtime import _span_keys as keys
 from hopscope.runtime._span_scopes import Batch, Current, fail, joining
+from hopscope.runtime.stages import Candidates, Note
 from hopscope.runtime.types import (
     Decision,
     Generation,
@@ -39,6 +41,7 @@ __all__ = [
     "joining",
     "retrievals",
     "span_id",
+    "stages",
     "step",
     "trace_id",
     "workflow",
@@ -199,5 +202,27 @@ def retrievals(
             for span, hits in zip(opened, rankings, strict=False):
                 if span.is_recording():
                     span.set_attributes(content.ranking(hits, capture=capture))
+
+        yield finish
+
+
+@contextmanager
+def stages(
+    operation: str, name: str, operator: str, asked: Sequence[Candidates], *, k: int, capture: bool
+) -> Iterator[Callable[[Sequence[Sequence[Hit]], Sequence[Note]], None]]:
+    """One span for each query whose candidates are reranked or compressed; call what it yields with
+    what came of them and the notes."""
+    names = [content.text(f"{operation} {name}")] * len(asked)
+    with Batch(names, SpanKind.INTERNAL, capture=capture) as opened:
+        for span, one in zip(opened, asked, strict=True):
+            if span.is_recording():
+                span.set_attributes(
+                    content.stage(operation, name, operator, one, k=k, capture=capture)
+                )
+
+        def finish(rankings: Sequence[Sequence[Hit]], notes: Sequence[Note]) -> None:
+            for span, hits, note in zip(opened, rankings, notes, strict=True):
+                if span.is_recording():
+                    span.set_attributes(content.staged(hits, note, capture=capture))
 
         yield finish

@@ -124,8 +124,22 @@ class Noting(Protocol):
     """A retriever that asks readers and has something to tell about it."""
 
     def recorded(
-        self, recording: Callable[[Reader], Reader], note: Callable[[Note], None]
+        self,
+        recording: Callable[[Reader], Reader],
+        note: Callable[[Note], None],
+        *,
+        capture: bool,
     ) -> Retriever:
         """The same retriever, with `recording` put before each reader that it asks, and `note`
-        told what each stage did."""
+        told what each stage did. `capture`: whether the spans of its stages carry texts."""
+        ...
+
+
+@runtime_checkable
+class Cutting(Protocol):
+    """A retriever whose model reads no more than the beginning of a long query."""
+
+    @property
+    def queries_cut(self) -> int:
+        """Queries so far whose end was left out."""
         ...

@@ -186,7 +186,8 @@ def _noting(deps: Deps, log: _Log, account: _Account) -> Retriever:
     def recording(reader: Reader) -> Reader:
         return _RecordingReader(reader, log, account, deps.capture_content, speaks=False)
 
-    return deps.retriever.recorded(recording, log.notes.append)
+    note = log.notes.append
+    return deps.retriever.recorded(recording, note, capture=deps.capture_content)
 
 
 def step(

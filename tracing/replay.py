@@ -79,12 +79,16 @@ class _NotingRetriever(_WithholdingRetriever):
     """The same over a retriever with stages, whose record the step seam asks for."""
 
     def recorded(
-        self, recording: Callable[[Reader], Reader], note: Callable[[Note], None]
+        self,
+        recording: Callable[[Reader], Reader],
+        note: Callable[[Note], None],
+        *,
+        capture: bool,
     ) -> Retriever:
         """With what its stages ask and do written down; see `runtime.stages`."""
         inner = self.inner
         assert isinstance(inner, Noting)
-        return replace(self, inner=inner.recorded(recording, note))
+        return replace(self, inner=inner.recorded(recording, note, capture=capture))
 
 
 def _step_now() -> int:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from hopscope.runtime import _span_keys as keys
+from hopscope.runtime import spans
 from hopscope.runtime.expression import (
     Compress,
     Expression,
@@ -34,6 +36,7 @@ from hopscope.runtime.stages import (
     Candidates,
     Compressed,
     Compressor,
+    Cutting,
     Fusion,
     Note,
     Reranked,
@@ -59,6 +62,17 @@ class Stage(NamedTuple):
     name: str
 
 
+class Work(NamedTuple):
+    """What a stage does."""
+
+    operation: str
+    """As its spans call it."""
+    wanted: Rerank | Compress
+    do: Callable[[Sequence[Candidates]], Sequence[Any]]
+    tell: Callable[[Any], dict[str, Any]]
+    """What of a result goes into its note."""
+
+
 @dataclass(frozen=True)
 class Composed:
     """Works an expression through. Searching is safe from several threads if its sources are."""
@@ -70,12 +84,23 @@ class Composed:
     stages: Mapping[Staged, Stage]
     recording: Callable[[Reader], Reader] = lambda reader: reader
     note: Callable[[Note], None] = lambda note: None
+    capture: bool = False
 
     def recorded(
-        self, recording: Callable[[Reader], Reader], note: Callable[[Note], None]
+        self,
+        recording: Callable[[Reader], Reader],
+        note: Callable[[Note], None],
+        *,
+        capture: bool,
     ) -> Retriever:
         """See `Noting`."""
-        return replace(self, recording=recording, note=note)
+        return replace(self, recording=recording, note=note, capture=capture)
+
+    @property
+    def queries_cut(self) -> int:
+        """See `Cutting`; of all sources together."""
+        cutting = (source for source in self.sources.values() if isinstance(source, Cutting))
+        return sum(source.queries_cut for source in cutting)
 
     def search(self, queries: Sequence[str], *, k: int) -> Rankings:
         """As the port says.
@@ -104,9 +129,9 @@ class Composed:
             case Fuse(_, parts):
                 return self._fuse(wanted, parts, queries, k)
             case Rerank(inner):
-                return self._rerank(wanted, self._candidates(inner, queries, CANDIDATES, k))
+                return self._rerank(wanted, self._candidates(inner, queries, CANDIDATES, k), k)
             case Compress(inner):
-                return self._compress(wanted, self._candidates(inner, queries, 0, k))
+                return self._compress(wanted, self._candidates(inner, queries, 0, k), k)
 
     def _fuse(
         self, wanted: Fuse, parts: Sequence[Part], queries: Sequence[str], k: int
@@ -122,45 +147,47 @@ class Composed:
         found = self._find(inner, queries, _depth(inner, least, k))
         return [Candidates(query, tuple(hits)) for query, hits in zip(queries, found, strict=True)]
 
-    def _rerank(self, wanted: Rerank, given: Sequence[Candidates]) -> Rankings:
+    def _rerank(self, wanted: Rerank, given: Sequence[Candidates], k: int) -> Rankings:
         reranker: Reranker = self._made(wanted)
 
         def tell(done: Reranked) -> dict[str, Any]:
             return {"parse_ok": done.ok, "cut": done.cut or None}
 
-        return self._noted(wanted.operator, given, reranker.rerank, tell)
+        return self._noted(Work(keys.RERANK, wanted, reranker.rerank, tell), given, k)
 
-    def _compress(self, wanted: Compress, given: Sequence[Candidates]) -> Rankings:
+    def _compress(self, wanted: Compress, given: Sequence[Candidates], k: int) -> Rankings:
         compressor: Compressor = self._made(wanted)
 
         def tell(done: Compressed) -> dict[str, Any]:
             return {"tokens_before": done.tokens_before, "tokens_after": done.tokens_after}
 
-        return self._noted(wanted.operator, given, compressor.compress, tell)
+        return self._noted(Work(keys.COMPRESS, wanted, compressor.compress, tell), given, k)
 
-    def _noted(
-        self,
-        operator: str,
-        given: Sequence[Candidates],
-        work: Callable[[Sequence[Candidates]], Sequence[Any]],
-        tell: Callable[[Any], dict[str, Any]],
-    ) -> Rankings:
+    def _noted(self, work: Work, given: Sequence[Candidates], k: int) -> Rankings:
+        """The work done for those that have candidates, with a span and a note for each."""
         asked = [candidates for candidates in given if candidates.hits]
-        done = iter(work(asked) if asked else ())
-        rankings: Rankings = []
-        for candidates in given:
-            if not candidates.hits:
-                rankings.append([])
-                continue
-            result = next(done)
-            rankings.append(list(result.hits))
-            keys = tuple(passage.key for passage in candidates.passages)
-            after = tuple(hit.passage.key for hit in result.hits)
-            told = tell(result)
-            self.note(
-                Note(stage=operator, query=candidates.query, before=keys, after=after, **told)
-            )
-        return rankings
+        if not asked:
+            return [[] for _ in given]
+        name, operator = self.stages[work.wanted].name, work.wanted.operator
+        with spans.stages(
+            work.operation, name, operator, asked, k=k, capture=self.capture
+        ) as finish:
+            done = work.do(asked)
+            notes = [
+                Note(
+                    stage=operator,
+                    query=candidates.query,
+                    before=tuple(passage.key for passage in candidates.passages),
+                    after=tuple(hit.passage.key for hit in result.hits),
+                    **work.tell(result),
+                )
+                for candidates, result in zip(asked, done, strict=True)
+            ]
+            finish([result.hits for result in done], notes)
+        for note in notes:
+            self.note(note)
+        results = iter(done)
+        return [list(next(results).hits) if candidates.hits else [] for candidates in given]
 
     def _made(self, wanted: Staged) -> Any:
         stage = self.stages[wanted]

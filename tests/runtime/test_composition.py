@@ -237,7 +237,7 @@ def test_the_retriever_itself_keeps_nothing_of_a_run() -> None:
     world = World(Talker(["[2] > [1]", "[1] > [2]"]))
     retriever = world.retriever("a@2@RR")
     notes: list[object] = []
-    seen = retriever.recorded(lambda reader: reader, notes.append)  # type: ignore[attr-defined]
+    seen = retriever.recorded(lambda reader: reader, notes.append, capture=True)  # type: ignore[attr-defined]
     seen.search(["Who?"], k=2)
     retriever.search(["Who?"], k=2)
     assert len(notes) == 1

@@ -214,14 +214,16 @@ def test_the_exact_attributes_of_every_span(seen: Recorded) -> None:
 
 def test_keys_are_those_of_openinference() -> None:
     ours = {k: v for k, v in vars(_span_keys).items() if isinstance(v, str) and k.isupper()}
-    classes = ("SpanAttributes", "DocumentAttributes", "MessageAttributes")
+    classes = [f"{of}Attributes" for of in ("Span", "Document", "Message", "Reranker")]
     theirs = {v for c in classes for v in vars(getattr(openinference, c)).values()}
-    borrowed = ("input.", "output.", "graph.", "retrieval.", "document.", "llm.", "message.")
+    groups = ("input", "output", "graph", "retrieval", "reranker", "document", "llm", "message")
+    borrowed = tuple(f"{group}." for group in groups)
     for value in ours.values():
         if value.startswith((*borrowed, "openinference.")):
             assert value in theirs
     kinds = {kind.value for kind in openinference.OpenInferenceSpanKindValues}
-    assert {_span_keys.CHAIN, _span_keys.LLM, _span_keys.RETRIEVER, _span_keys.EVALUATOR} <= kinds
+    used = ("CHAIN", "LLM", "RETRIEVER", "RERANKER", "EVALUATOR")
+    assert {getattr(_span_keys, name) for name in used} <= kinds
 
 
 def test_without_capture_nothing_written_leaves_the_process(seen: Recorded) -> None:

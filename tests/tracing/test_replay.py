@@ -220,7 +220,11 @@ class Staged(Finder):
         self.told = told
 
     def recorded(
-        self, recording: Callable[[Reader], Reader], note: Callable[[Note], None]
+        self,
+        recording: Callable[[Reader], Reader],
+        note: Callable[[Note], None],
+        *,
+        capture: bool,
     ) -> Retriever:
         self.told.append("recorded")
         return self
