@@ -26,6 +26,7 @@ from hopscope.runtime.expression import (
 from hopscope.runtime.expression import sources as names
 from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
 from hopscope.runtime.retrievers._composed import Composed, Stage, Staged
+from hopscope.runtime.stages import Fusion
 
 LISTWISE, SUMMARY = Choice("listwise"), Choice("summary")
 ASKS = frozenset({"reader", "meter"})
@@ -65,6 +66,16 @@ def compose(expression: Expression, parts: Parts) -> Retriever:
         sources=sources,
         stages=stages,
     )
+
+
+def fusion(wanted: Fuse) -> Fusion:
+    """What makes one ranking of several.
+
+    Raises:
+        UsageError: it is not there, or its options are not as given.
+    """
+    made: Fusion = _named(wanted, {})()
+    return made
 
 
 def check(expression: Expression) -> None:

@@ -3,33 +3,39 @@
 Invariant: which node comes next follows from the state alone, so a run that was stopped can go on.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict
 
 from langgraph.graph import StateGraph
 
+from hopscope.runtime import composition
 from hopscope.runtime import state as shared
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.expression import Expression, Fuse, Keep, Source
+from hopscope.runtime.expression import sources as names_in
+from hopscope.runtime.rerankers._order import by_place
 from hopscope.runtime.rerankers._ranking import rank, windows
+from hopscope.runtime.stages import Fusion
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Passage
+from hopscope.runtime.types import Hit, Passage
 from hopscope.workflows import _eor_prompts
 from hopscope.workflows._pool import Retriever, Unit, parse_pool
-from hopscope.workflows._sources import Sources, configure, was_retrieved
+from hopscope.workflows._sources import Sources, configure, distinct, was_retrieved
 
 WINDOW, STRIDE = 20, 10  # RankGPT's
 
 NodeName = Literal["retrieve", "rerank", "compress", "generate", "vote"]
-Lists = Mapping[str, tuple[Passage, ...]]
+Lists = Mapping[str, tuple[Hit, ...]]
 
 
 class Ensemble(TypedDict, total=False):
     lists: Lists
-    """Rankings by name: of each source asked, and of each that was reranked, as `NAME@RR`."""
+    """Rankings by name: of each source asked, and of each list that was reranked, as `NAME@RR` or
+    `rrf(NAME,NAME)@RR`."""
     windows: int
     """Windows of the reranking that is under way."""
-    ranking: tuple[Passage, ...]
+    ranking: tuple[Hit, ...]
     """What they have made of its list."""
     summary: str | None
     """Of what the present retriever found, if it compresses and has done so."""
@@ -41,7 +47,7 @@ class Window(NamedTuple):
     """What the ranking of one window made of a list."""
 
     name: str
-    ranking: tuple[Passage, ...]
+    ranking: tuple[Hit, ...]
     ok: bool | None
     """Whether the reply could be read; None when there was nothing to ask."""
 
@@ -61,6 +67,7 @@ class Plan:
 
     pool: tuple[Retriever, ...]
     sources: Sources
+    fusions: Mapping[Fuse, Fusion]
 
     def __post_init__(self) -> None:
         """
@@ -94,7 +101,8 @@ class Plan:
     def to_retrieve(self, state: State) -> str | None:
         """The next source that is still to be asked."""
         units = (self.current(state) or Retriever()).units
-        parts = (part for unit in units for part in self.sources.parts(unit.name))
+        named = (name for unit in units for name in unit.sources)
+        parts = (part for name in named for part in self.sources.parts(name))
         return next((part for part in parts if part not in state.get("lists", {})), None)
 
     def to_rerank(self, state: State) -> Unit | None:
@@ -103,36 +111,47 @@ class Plan:
         lists = state.get("lists", {})
         return next((unit for unit in units if unit.rerank and unit.listed not in lists), None)
 
-    def listed(self, name: str, lists: Lists) -> tuple[Passage, ...]:
-        """The ranking of a source before reranking; of the hybrid, one source after the other."""
-        return distinct(lists.get(part, ()) for part in self.sources.parts(name))
+    def listed(self, wanted: Expression, lists: Lists) -> tuple[Hit, ...]:
+        """A ranking before reranking: of a source; of the hybrid, one source after the other; of a
+        fusion, all in one."""
+        match wanted:
+            case Keep(inner, k):
+                return self.listed(inner, lists)[:k]
+            case Fuse(_, parts):
+                rankings = [self.listed(part.inner, lists) for part in parts]
+                return tuple(self.fusions[wanted].fuse(rankings, [part.weight for part in parts]))
+        named = (part for name in names_in(wanted) for part in self.sources.parts(name))
+        return distinct(lists.get(part, ()) for part in named)
 
     def document(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
         """What the present retriever gives the reader. What is still to be reranked is there with
         all its candidates."""
         lists = state.get("lists", {}) if lists is None else lists
-        return distinct(
-            self.listed(unit.name, lists)
+        hits = distinct(
+            self.listed(unit.of, lists)
             if unit.rerank and unit.listed not in lists
-            else lists.get(unit.listed, self.listed(unit.name, lists))[: unit.k]
+            else (lists[unit.listed] if unit.rerank else self.listed(unit.of, lists))[: unit.k]
             for unit in (self.current(state) or Retriever()).units
         )
+        return tuple(hit.passage for hit in hits)
 
     def read(self, state: State) -> tuple[Passage, ...]:
         """What the reader answers from: the document, or its summary, which may be empty."""
         summary = state.get("summary")
         return self.document(state) if summary is None else _eor_prompts.as_document(summary)
 
-    def windows(self, ranking: Sequence[Passage]) -> list[slice]:
+    def windows(self, ranking: Sequence[Hit]) -> list[slice]:
         return windows(len(ranking), WINDOW, STRIDE)
 
     def rank_window(self, state: State, deps: Deps) -> Window:
         """One reply of the reader: the next window of the list that is being reranked."""
-        unit, t = self.to_rerank(state) or Unit(""), state.get("windows", 0)
-        ranking = state["ranking"] if t else self.listed(unit.name, state["lists"])
+        unit, t = self.to_rerank(state) or Unit(Source("")), state.get("windows", 0)
+        ranking = state["ranking"] if t else self.listed(unit.of, state["lists"])
         here = self.windows(ranking)[t]
-        ranked, ok = rank(deps, state["question"].text, ranking[here], "relevance")
-        return Window(unit.listed, (*ranking[: here.start], *ranked, *ranking[here.stop :]), ok)
+        passages = tuple(hit.passage for hit in ranking)
+        ranked, ok = rank(deps, state["question"].text, passages[here], "relevance")
+        order = (*passages[: here.start], *ranked, *passages[here.stop :])
+        return Window(unit.listed, by_place(order), ok)
 
     def evidence(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
         """Of the document what was retrieved: what the reader knows by itself is no evidence."""
@@ -152,10 +171,7 @@ def make_plan(pool: str, sources: str, depth: int) -> Plan:
     if depth < 1:
         raise UsageError(f"depth={depth}: ask each source for one passage or more")
     retrievers = parse_pool(pool)
-    kept = (unit.k or 0 for retriever in retrievers for unit in retriever.units)
-    return Plan(retrievers, Sources(configure(sources), max(depth, *kept, 0)))
-
-
-def distinct(lists: Iterable[tuple[Passage, ...]]) -> tuple[Passage, ...]:
-    """One after the other, each passage once."""
-    return tuple({passage.key: passage for each in lists for passage in each}.values())
+    units = [unit for retriever in retrievers for unit in retriever.units]
+    fused = {unit.of: composition.fusion(unit.of) for unit in units if isinstance(unit.of, Fuse)}
+    deepest = max([depth, *(unit.deepest for unit in units)])
+    return Plan(retrievers, Sources(configure(sources), deepest), fused)

@@ -3,34 +3,48 @@
 Invariant: `str` of a record is its canonical form, and parsing that gives the record again.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from hopscope.runtime import expression_parser
+from hopscope.runtime import expression, expression_parser
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.expression import (
     REFREE,
     Compress,
     Expression,
+    Fuse,
     Join,
     Keep,
     Nothing,
+    Part,
     Rerank,
     Source,
 )
 
 
 class Unit(NamedTuple):
-    """Passages of one source."""
+    """Passages of one source, or of several whose rankings are fused."""
 
-    name: str
+    of: Source | Fuse
+    """The parts of a fusion are sources, of which the first passages may be kept."""
     rerank: bool = False
     k: int | None = None
-    """How many of the first are kept; None keeps all that the source gave."""
+    """How many of the first are kept; None keeps all there are."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of its sources."""
+        return expression.sources(self.of)
+
+    @property
+    def deepest(self) -> int:
+        """The most passages that it keeps of one ranking; 0 where it says nothing of it."""
+        parts = self.of.parts if isinstance(self.of, Fuse) else ()
+        return max([self.k or 0, *(expression.size(part.inner) or 0 for part in parts)])
 
     @property
     def listed(self) -> str:
         """The ranking it takes its passages from; units that differ only in `k` share it."""
-        return str(Source(self.name)) + ("@RR" if self.rerank else "")
+        return str(self.of) + ("@RR" if self.rerank else "")
 
     def __str__(self) -> str:
         return self.listed + (f"@{self.k}" if self.k is not None else "")
@@ -71,15 +85,28 @@ def _retriever(expression: Expression) -> Retriever:
 
 def _unit(expression: Expression) -> Unit:
     match expression:
-        case Source(name):
-            return Unit(name)
-        case Rerank(Source(name), None):
-            return Unit(name, rerank=True)
-        case Keep(Source(name), k):
-            return Unit(name, k=k)
-        case Keep(Rerank(Source(name), None), k):
-            return Unit(name, rerank=True, k=k)
+        case Source() | Fuse():
+            found = Unit(expression)
+        case Rerank(Source() | Fuse() as of, None):
+            found = Unit(of, rerank=True)
+        case Keep(Source() | Fuse() as of, k):
+            found = Unit(of, k=k)
+        case Keep(Rerank(Source() | Fuse() as of, None), k):
+            found = Unit(of, rerank=True, k=k)
+        case _:
+            _refuse(expression)
+    if isinstance(found.of, Fuse) and not all(map(_fusible, found.of.parts)):
+        _refuse(found.of)
+    return found
+
+
+def _fusible(part: Part) -> bool:
+    return isinstance(part.inner.inner if isinstance(part.inner, Keep) else part.inner, Source)
+
+
+def _refuse(expression: Expression) -> NoReturn:
     raise UsageError(
-        f"{expression} in EoR's pool: its retrievers are sources with @RR and then @k, joined by & "
-        "and at the end compressed by @CP; @RR and @CP are always by the reader"
+        f"{expression} in EoR's pool: its retrievers are sources, or fusions of sources, with @RR "
+        "and then @k, joined by & and at the end compressed by @CP; @RR and @CP are always by the "
+        "reader"
     )

@@ -4,7 +4,7 @@ Invariants: each source is asked once in a run, and its ranking kept for all ret
 it; everything asked of a source is in the step's record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from hopscope.runtime import components, expression_parser, retrievers
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.expression import Source
 from hopscope.runtime.ports import Reader, Retriever
-from hopscope.runtime.state import Deps, merge
+from hopscope.runtime.state import Deps
 from hopscope.runtime.types import GenerationRequest, Hit, Passage
 from hopscope.workflows import _pool
 from hopscope.workflows._prompts import ask
@@ -104,14 +104,15 @@ class Sources:
             UsageError: a name of the pool stands for nothing.
         """
         known = (*self.names, HYBRID)
-        for unit in (unit for retriever in pool for unit in retriever.units):
-            if unit.name not in known:
+        units = (unit for retriever in pool for unit in retriever.units)
+        for name in (name for unit in units for name in unit.sources):
+            if name not in known:
                 raise UsageError(
-                    f"{unit.name} in the pool is no source: there are {', '.join(known)}; add it "
-                    f"with -o sources={unit.name}=KIND:WHERE, as in SE=searxng:URL"
+                    f"{name} in the pool is no source: there are {', '.join(known)}; add it "
+                    f"with -o sources={name}=KIND:WHERE, as in SE=searxng:URL"
                 )
 
-    def find(self, deps: Deps, name: str, question: str) -> tuple[Passage, ...]:
+    def find(self, deps: Deps, name: str, question: str) -> tuple[Hit, ...]:
         """Ask one source."""
         if name in self.others:
             source = recorded(deps, self.others[name])
@@ -120,7 +121,15 @@ class Sources:
         else:
             source = deps.retriever
         [hits] = source.search([question], k=self.depth)
-        return merge((), hits)
+        return distinct([hits])
+
+
+def distinct(lists: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
+    """One after the other, each passage once."""
+    found: dict[str, Hit] = {}
+    for hit in (hit for each in lists for hit in each):
+        found.setdefault(hit.passage.key, hit)
+    return tuple(found.values())
 
 
 def recorded(deps: Deps, retriever: Retriever) -> Retriever:
