@@ -316,6 +316,9 @@ class Measurement(Record):
     high: float | None = None
     certain: bool = False
     """The interval holds always, and not in 95 % of cases: of enumerated scores."""
+    dropped: tuple[str, ...] | None = None
+    """Keys of the passages that the meter kept from the reader, the first perhaps in part only,
+    because the context was too long; None where all was shown."""
 
     @model_validator(mode="after")
     def _value_or_reason(self) -> Self:

@@ -17,7 +17,7 @@ from hopscope.store.schema import metadata
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "m004"
+HEAD = "m005"
 """The newest revision. A constant, so that opening a current database need not load Alembic."""
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -29,8 +29,8 @@ _POSTGRESQL_LOCK = 0x686F7073636F7065
 """Advisory lock held while migrating: the letters "hopscope"."""
 
 
-def upgrade(database: Database) -> None:
-    """Create or update the tables, unless they are current.
+def upgrade(database: Database) -> str | None:
+    """Create or update the tables, unless they are current; the revision they were at.
 
     Raises:
         StoreError: the database belongs to a newer version or to another program.
@@ -38,7 +38,7 @@ def upgrade(database: Database) -> None:
     with database.reading() as connection:
         found = revision(connection)
     if found == HEAD:
-        return
+        return found
     with database.migrating() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(
@@ -48,6 +48,7 @@ def upgrade(database: Database) -> None:
         if found != HEAD:
             _check(database.name, connection, found)
             run_alembic(connection)
+    return found
 
 
 def revision(connection: Connection) -> str | None:

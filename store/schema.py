@@ -237,6 +237,7 @@ credits = Table(
     Column("low", Double),  # 95 % interval
     Column("high", Double),
     Column("certain", Boolean, nullable=False),  # the interval holds always
+    Column("dropped", JSON(none_as_null=True)),  # Measurement.dropped
     CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="measured"),
     sqlite_with_rowid=False,
 )

@@ -173,6 +173,7 @@ class Coalitions:
             low=total - (around.value - around.low) if bounded else None,
             high=total + (around.high - around.value) if bounded else None,
             certain=bounded and around.certain,
+            dropped=tuple(dict.fromkeys(k for v in values for k in v.dropped or ())) or None,
         )
 
     def _key(self, coalition: Coalition) -> Content | Unplayed:

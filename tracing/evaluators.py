@@ -94,7 +94,7 @@ def _evaluate(span: Span, position: int, credit: Credit, *, capture: bool) -> No
         prefix + IDENTIFIER: f"{title(credit)}:{credit.provenance.settings_hash}",
         prefix + METADATA: as_json(
             {
-                **measured.model_dump(include={"n", "seed", "estimator", "low", "high"}),
+                **measured.model_dump(include={"n", "seed", "estimator", "low", "high", "dropped"}),
                 "provenance": credit.provenance.model_dump(),
             }
         ),

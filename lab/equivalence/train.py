@@ -33,7 +33,7 @@ from hopscope.runtime.errors import MissingExtra
 from hopscope.tracing.entailments import equivalence
 from hopscope.tracing.entailments._features import NAMES, RISING, Golds, features
 from hopscope.tracing.entailments._reading import Text
-from hopscope.tracing.entailments._trees import Trees
+from hopscope.tracing.entailments._trees import Ensemble, Trees
 
 SEED = 0
 ROUNDS = 250
@@ -197,9 +197,9 @@ def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
     folds = np.random.default_rng(seed).integers(FOLDS, size=questions)
     found = np.zeros(len(rows), dtype=bool)
     for fold in range(FOLDS):
-        trees = fit([example for example in rows if folds[example.question] != fold])
+        model = Ensemble(fit([example for example in rows if folds[example.question] != fold]))
         inside = [i for i, example in enumerate(rows) if folds[example.question] == fold]
-        found[inside] = trees.logits(np.array([rows[i].row for i in inside])) > 0
+        found[inside] = model.logits(np.array([rows[i].row for i in inside])) > 0
     right = np.array([example.right for example in rows])
     kinds = np.array([example.kind for example in rows])
     systems = np.array([example.system for example in rows])

@@ -18,6 +18,7 @@ from hopscope.runtime.errors import CorpusError
 from hopscope.tracing.correctness import Answered, correctness
 from hopscope.tracing.entailments import equivalence, lexical
 from hopscope.tracing.entailments._features import NAMES
+from hopscope.tracing.entailments._trees import Ensemble
 
 VARIABLE = "HOPSCOPE_TEST_EVOUNA"
 FIGURES = {
@@ -218,7 +219,7 @@ def test_trees_are_laid_out_as_lightgbm_walks_them() -> None:
     trees = laid_out([root, {"leaf_value": 0.25, "leaf_count": 4}])
     rows = np.zeros((4, len(NAMES)))
     rows[:, :2] = [(0.5, 9), (0.6, 2), (0.6, 2.1), (-5, -5)]
-    assert trees.logits(rows).tolist() == [-0.75, 1.25, 4.25, -0.75]
+    assert Ensemble(trees).logits(rows).tolist() == [-0.75, 1.25, 4.25, -0.75]
     bias, added = trees.contributions(rows[2])
     # Expected at the root (2 * -1 + 1 + 4) / 4, on the right side (1 + 4) / 2.
     assert bias == 0.75 + 0.25

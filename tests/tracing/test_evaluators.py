@@ -107,6 +107,7 @@ def test_the_exact_attributes_and_events_of_a_carrier() -> None:
         "n": 10,
         "seed": 5,
         "estimator": "soft",
+        "dropped": None,
         "low": -0.2,
         "high": 0.4,
         "provenance": {

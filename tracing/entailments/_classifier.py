@@ -11,6 +11,7 @@ from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.runtime.readers import _classifier
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.tracing.entailments.nli import statement_texts
 
@@ -45,7 +46,7 @@ class Classifier:
         self._texts = texts
         self._order = order
         self._max_batch_tokens = max_batch_tokens
-        self._max_length = _classifier.longest(model.config, tokenizer)
+        self._max_length = longest(model.config, tokenizer)
         self._lock = threading.Lock()
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:

@@ -56,9 +56,18 @@ REFUSAL = re.compile(
 )
 """Of an answer that says there is none."""
 
+REFUSING = frozenset(
+    (
+        "sorry unable cannot no not unknown unclear dont don doesnt doesn didnt didn could couldnt "
+        "couldn couldnot"
+    ).split()
+)
+"""One of these is in any such answer."""
+
 WHERE = re.compile(
-    r"(?i)\b(?:where|(?:which|what) (?:\w+ ){0,3}(?:country|city|town|state|river))\b"
+    r"wh(?<!\w..)(?:ere|(?:ich|at) (?:\w+ ){0,3}(?:country|city|town|state|river))\b"
 )
 WHEN = re.compile(
-    r"(?i)\b(?:when|(?:which|what) (?:\w+ ){0,2}(?:years?|decade|century|month|day))\b"
+    r"wh(?<!\w..)(?:en|(?:ich|at) (?:\w+ ){0,2}(?:years?|decade|century|month|day))\b"
 )
+"""Of a question in lower case."""

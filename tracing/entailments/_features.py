@@ -4,15 +4,15 @@ Only relations between the texts are measured, never which words they are, so a 
 keeps no vocabulary. Shares are in [0, 1]; -1 says that there was nothing to measure.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Indel
 
-from hopscope.tracing.entailments._english import DENIALS, FUNCTION_WORDS, REFUSAL, WHEN, WHERE
+from hopscope.tracing.entailments._english import DENIALS, FUNCTION_WORDS, WHEN, WHERE
 from hopscope.tracing.entailments._reading import Text, alternatives, is_number, items
 
 NAMES = (
@@ -79,6 +79,7 @@ RISING = frozenset(
 
 MOST_GOLDS = 200
 """Further aliases, and further ways to read them, are left out."""
+MOST_INITIALS = 6
 CLOSEST = 3
 """Aliases that are looked at closely, those of which the answer says most."""
 
@@ -136,23 +137,36 @@ class Golds:
         self.stems = frozenset(chain.from_iterable(text.stems for text in texts))
         self.words = frozenset(chain.from_iterable(text.words for text in texts))
         self.letters = frozenset(chain.from_iterable(text.trigrams for text in texts))
-        counted = Counter(stem for reading in self.full for stem, _ in reading.new)
+        counted: dict[str, int] = {}
+        for reading in self.full:
+            for stem, _ in reading.new:
+                counted[stem] = counted.get(stem, 0) + 1
         self.core = [(stem, n * weight(stem)) for stem, n in counted.items()]
         self.core_total = sum([w for _, w in self.core]) or 1.0
-        self.core_word = max(self.core, key=lambda found: found[1], default=("", 0.0))[0]
-        lists = [[Text(item).content for item in items(text.raw)] for text in texts]
-        self.lists = [found for found in lists if len(found) > 1][:5]
+        self.core_word = max(self.core, key=itemgetter(1), default=("", 0.0))[0]
+        listed = [each for text in texts if len(each := items(text.raw)) > 1][:5]
+        self.lists = [[Text(item).content for item in each] for each in listed]
         self.numbers = [text.numbers for text in texts if text.numbers]
         lengths = [len(text.words) for text in texts] or [0]
+        lower = question.raw.casefold()
         self.constants = (
             float(len(texts)),
             sum(lengths) / len(lengths),
             float(min(lengths)),
             max([reading.new_total / reading.total for reading in self.full], default=0.0),
-            float(bool(WHERE.search(question.raw))),
-            float(bool(WHEN.search(question.raw))),
+            float(bool(WHERE.search(lower))),
+            float(bool(WHEN.search(lower))),
         )
-        self.core_share = counted[self.core_word] / max(1, len(texts))
+        self.core_share = counted.get(self.core_word, 0) / max(1, len(texts))
+        self.spaced = frozenset([text.spaced for text in texts])
+        self.bare = [text for text in texts if len(text.words) == 1]
+        """Golds of one word."""
+        self._texts = texts
+        self._brief = [text for text in texts if len(text.glued) <= MOST_INITIALS]
+
+    def beside(self, answer: Text) -> list[Text]:
+        """The golds that can be initials of the answer, or the answer of them."""
+        return self._texts if len(answer.glued) <= MOST_INITIALS else self._brief
 
 
 def features(golds: Golds, answer: Text) -> list[float]:
@@ -161,7 +175,8 @@ def features(golds: Golds, answer: Text) -> list[float]:
     spaced, trigrams = answer.spaced, answer.trigrams
     full = golds.full
     recalls = [reading.recall(said) for reading in full]
-    letters = [len(r.text.trigrams & trigrams) / len(r.text.trigrams) for r in full]
+    shared = golds.letters & trigrams
+    letters = [len(r.text.trigrams & shared) / len(r.text.trigrams) for r in full]
     order = sorted(range(len(full)), key=recalls.__getitem__, reverse=True)
     close = [full[i] for i in order[:CLOSEST]]
     if len(full) > CLOSEST and (alike := full[letters.index(max(letters))]) not in close:
@@ -176,7 +191,8 @@ def features(golds: Golds, answer: Text) -> list[float]:
     recall = recalls[order[0]] if full else 0.0
     precision = 1 - sum(map(weight, others)) / new_weight if new_weight else -1.0
     known = max(0.0, precision)
-    fuzzies = [_fuzzy(reading, answer) for reading in close] or [(0.0, 0.0)]
+    likeness = _Likeness(said)
+    fuzzies = [_fuzzy(reading, likeness) for reading in close] or [(0.0, 0.0)]
     numbers = [len(found & answer.numbers) / len(found) for found in golds.numbers]
     positions = [answer.stems.index(s) for s, _ in close[0].new if s in said] if close else []
     return [
@@ -193,13 +209,13 @@ def features(golds: Golds, answer: Text) -> list[float]:
         2 * recall * known / (recall + known or 1.0),
         max(letters or [0.0]),
         sum(letters) / max(1, len(letters)),
-        len(golds.letters & trigrams) / len(trigrams),
+        len(shared) / len(trigrams),
         max([_window(reading.text.spaced, spaced) for reading in close] or [0.0]),
         max([mean for mean, _ in fuzzies]),
         max([least for _, least in fuzzies]),
-        max([_fuzzy(golds.shorter[i], answer)[0] for _, i in short] or [-1.0]),
+        max([_fuzzy(golds.shorter[i], likeness)[0] for _, i in short] or [-1.0]),
         golds.core_share,
-        _likeness(golds.core_word, said),
+        likeness.of(golds.core_word),
         sum([w for stem, w in golds.core if stem in said]) / golds.core_total,
         max([_items(found, said) for found in golds.lists] or [-1.0]),
         max(numbers or [-1.0]),
@@ -210,8 +226,8 @@ def features(golds: Golds, answer: Text) -> list[float]:
         len(others) / max(1, len(content)),
         min(positions) / len(answer.words) if positions else -1.0,
         _denied(golds, answer, positions),
-        float(any(_initials(reading.text, answer) for reading in full)),
-        float(refuses(answer)),
+        float(any(_initials(gold, answer) for gold in golds.beside(answer))),
+        float(answer.refuses),
         float(min(200, len(answer.words))),
         float(min(50, len(new))),
         len(said & asked) / max(1, len(asked)),
@@ -219,26 +235,31 @@ def features(golds: Golds, answer: Text) -> list[float]:
     ]
 
 
-def refuses(answer: Text) -> bool:
-    """Whether a text says that there is no answer rather than one."""
-    return bool(REFUSAL.search(answer.raw))
+class _Likeness:
+    """How alike words are to the answer's most similar ones; numbers are the same or not."""
+
+    __slots__ = ("_known", "_said")
+
+    def __init__(self, said: frozenset[str]) -> None:
+        self._said = said
+        self._known = {"": 0.0}
+
+    def of(self, stem: str) -> float:
+        """From 0 to 1; remembered."""
+        if stem in self._said:
+            return 1.0
+        if stem not in self._known:
+            found = None
+            if not is_number(stem):
+                found = process.extractOne(stem, self._said, scorer=Indel.normalized_similarity)
+            self._known[stem] = float(found[1]) if found else 0.0
+        return self._known[stem]
 
 
-def _likeness(stem: str, said: frozenset[str]) -> float:
-    """Of a word to the answer's most similar one; numbers are the same or not."""
-    if stem in said:
-        return 1.0
-    if not stem or is_number(stem):
-        return 0.0
-    found = process.extractOne(stem, said, scorer=Indel.normalized_similarity)
-    return float(found[1]) if found else 0.0
-
-
-def _fuzzy(reading: Reading, answer: Text) -> tuple[float, float]:
+def _fuzzy(reading: Reading, likeness: _Likeness) -> tuple[float, float]:
     """Mean and least likeness of the reading's words to the answer's most similar ones."""
-    said = answer.stemset
     wanted = reading.new or reading.weights
-    likes = [_likeness(stem, said) for stem, _ in wanted]
+    likes = [likeness.of(stem) for stem, _ in wanted]
     total = sum([w for _, w in wanted]) or 1.0
     mean = sum([w * like for (_, w), like in zip(wanted, likes, strict=True)]) / total
     return mean, min(likes, default=0.0)
@@ -275,7 +296,7 @@ def _denied(golds: Golds, answer: Text, positions: Sequence[int]) -> float:
 def _initials(one: Text, other: Text) -> bool:
     """Whether a text consists of the initials of the other, function words left out or not."""
     short, long = (one, other) if len(one.glued) < len(other.glued) else (other, one)
-    if not 2 <= len(short.glued) <= 6 or len(long.words) < 2:
+    if not 2 <= len(short.glued) <= MOST_INITIALS or len(long.words) < 2:
         return False
     content = [word[0] for word in long.words if word not in FUNCTION_WORDS]
     return short.glued in ("".join(content), long.initials)
@@ -290,5 +311,6 @@ def _number_replaced(gold: Text, golds: Golds, answer: Text) -> bool:
 
 def _names_other(golds: Golds, answer: Text) -> int:
     """Names in the answer that neither the question nor a gold answer has."""
-    known = golds.words.union(golds.question.words, FUNCTION_WORDS)
-    return len({name for name in answer.names if name not in known})
+    if not answer.names:
+        return 0
+    return len(set(answer.names).difference(golds.question.words) - golds.words - FUNCTION_WORDS)

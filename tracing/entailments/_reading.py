@@ -14,21 +14,36 @@ from threading import Lock
 
 import Stemmer
 
-from hopscope.tracing.entailments._english import FUNCTION_WORDS, NUMBERS, NUMERIC, ROMAN, SCALES
+from hopscope.tracing.entailments._english import (
+    FUNCTION_WORDS,
+    NUMBERS,
+    NUMERIC,
+    REFUSAL,
+    REFUSING,
+    ROMAN,
+    SCALES,
+)
 
 LONGEST_NUMBER = 15
 """Characters; longer rows of digits are names of something."""
 
-_SIGNS = str.maketrans(
-    {"&": " and ", "%": " percent ", "'": "", "\u2019": "", "\u2018": "", "`": ""}
-)
-_NUMERAL = re.compile(r"(?<=[A-Za-z] )(?:[IVX]{2,5}|[IVX](?=[.,;:)\n]|$|\s+of\b))(?!\w)")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
-_SENTENCE = re.compile(r"(?<=[\w\"\u201d)])[.!?](?=\s+[A-Z\"\u201c(])|\n")
-_CAPITAL = re.compile(r"(?<![.!?:\n]\s)(?<!^)(?<![\"\u201c'(])\b[A-Z][^\W\d_]+")
-_MONEY = re.compile(r"([$\u00a3\u20ac]\s?\d+(?:\.\d+)?)\s?(mn?|bn|k)\b")
+_APOSTROPHES = "'`\u2018\u2019"
+# These begin with what they look for and look back from there: as they seldom find anything, what
+# matters is how soon they know.
+_NUMERAL = re.compile(r"[IVX](?<=[A-Za-z] .)(?:[IVX]{1,4}|(?=[.,;:)\n]|$|\s+of\b))(?!\w)")
+_SIGN = re.compile(f"[&%{_APOSTROPHES}]")
+_SIGNS = {"&": " and ", "%": " percent "} | dict.fromkeys(_APOSTROPHES, "")
+_THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
+_MONEY = re.compile(r"[$\u00a3\u20ac]\s?(\d+(?:\.\d+)?)\s?(mn?|bn|k)\b")
 _SCALE = {"m": " million", "mn": " million", "bn": " billion", "k": " thousand"}
+_SENTENCE = re.compile(r"[.!?](?<=[\w\"\u201d)].)(?=\s+[A-Z\"\u201c(])|\n")
+_CAPITAL = re.compile(r"[A-Z](?<!\w.)(?<!^.)(?<![.!?:\n]\s.)(?<![\"\u201c'(].)[^\W\d_]+")
+_DIGIT = re.compile(r"[0-9]")
+_WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
+_LETTERS = bytes(code if chr(code).isalpha() else ord(" ") for code in range(128)) + bytes(128)
+"""What becomes of ASCII characters where there is no number: words are what spaces divide."""
+_DIVIDED = re.compile(r"(?i)[(\[;:,&]|\b(?:or|accept|also|aka|errata|by|and|plus)\b")
+"""Without any of these a gold answer is read one way only."""
 _ASIDE = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]?\s*")
 _CHOICE = re.compile(r"(?i)\s*(?:;|\bor\b|\baccept\b|\balso\b|\baka\b|:|\berrata\b)\s*")
 _REMARK = re.compile(r",\s+(?=(?:who|which|where|in|the|from|at|on|as|by|an?)\b)|\s+(?=by [A-Z])")
@@ -41,20 +56,23 @@ _stemmer_lock = Lock()
 class Text:
     """One text, read. What only some comparisons need is made when it is first asked for."""
 
-    __slots__ = ("_content", "_first", "_names", "_trigrams", "glued", "numbers", "raw", "spaced",
-                 "stems", "stemset", "words")  # fmt: skip
+    __slots__ = ("_first", "_names", "_refuses", "_trigrams", "content", "glued", "numbers", "raw",
+                 "spaced", "stems", "stemset", "words")  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.raw = text
-        self.words = _words(text)
-        self.stems = [stem(word) for word in self.words]
-        self.stemset = frozenset(self.stems)
-        self.spaced = f" {' '.join(self.words)} "
-        self.glued = "".join(self.words)
-        self.numbers = frozenset(filter(is_number, self.words))
-        self._content: list[str] | None = None
+        self.words = words = _words(text)
+        self.stems = stems = list(map(stem, words))
+        self.stemset = frozenset(stems)
+        pairs = zip(words, stems, strict=True)
+        self.content = [stem for word, stem in pairs if word not in FUNCTION_WORDS]
+        """Stems that carry meaning, in order."""
+        self.spaced = f" {' '.join(words)} "
+        self.glued = "".join(words)
+        self.numbers = frozenset(filter(is_number, words))
         self._first: frozenset[str] | None = None
         self._names: list[str] | None = None
+        self._refuses: bool | None = None
         self._trigrams: frozenset[str] | None = None
 
     @property
@@ -70,14 +88,6 @@ class Text:
             triples = map("".join, zip(letters, letters[1:], letters[2:], strict=False))
             self._trigrams = frozenset(triples if len(letters) > 2 else [letters])
         return self._trigrams
-
-    @property
-    def content(self) -> list[str]:
-        """Stems that carry meaning, in order."""
-        if self._content is None:
-            pairs = zip(self.words, self.stems, strict=True)
-            self._content = [stem for word, stem in pairs if word not in FUNCTION_WORDS]
-        return self._content
 
     @property
     def first(self) -> frozenset[str]:
@@ -96,6 +106,15 @@ class Text:
             self._names = _words(" ; ".join(_CAPITAL.findall(self.raw)))
         return self._names
 
+    @property
+    def refuses(self) -> bool:
+        """Whether it says that there is no answer."""
+        if self._refuses is None:
+            # The expression is slow, and seldom is there a reason to ask it.
+            hinted = not REFUSING.isdisjoint(self.words)
+            self._refuses = hinted and bool(REFUSAL.search(self.raw))
+        return self._refuses
+
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
@@ -113,13 +132,25 @@ def _words(text: str) -> list[str]:
     if not text.isascii():
         folded = unicodedata.normalize("NFKD", text)
         text = "".join([c for c in folded if not unicodedata.combining(c)])
-    text = _NUMERAL.sub(lambda m: str(ROMAN.get(m[0], m[0])), text)
-    text = _THOUSANDS.sub("", text.casefold().translate(_SIGNS))
-    text = _MONEY.sub(lambda m: m[1] + _SCALE[m[2]], text)
-    found = _WORD.findall(text)
-    if NUMERIC.isdisjoint(found):
-        return found
-    return _with_numbers(found)
+    text = _NUMERAL.sub(_digits, text).casefold()
+    text = _SIGN.sub(_sign, text)
+    if _DIGIT.search(text) or not text.isascii():
+        found = _WORD.findall(_MONEY.sub(_scaled, _THOUSANDS.sub("", text)))
+    else:
+        found = text.encode().translate(_LETTERS).decode().split()
+    return found if NUMERIC.isdisjoint(found) else _with_numbers(found)
+
+
+def _digits(numeral: re.Match[str]) -> str:
+    return str(ROMAN.get(numeral[0], numeral[0]))
+
+
+def _sign(sign: re.Match[str]) -> str:
+    return _SIGNS[sign[0]]
+
+
+def _scaled(amount: re.Match[str]) -> str:
+    return amount[1] + _SCALE[amount[2]]
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
@@ -146,6 +177,8 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
 def alternatives(gold: str) -> list[str]:
     """Shorter ways to read a gold answer, without its remarks and one choice at a time."""
     found: list[str] = []
+    if not _DIVIDED.search(gold):
+        return found
     plain = _ASIDE.sub(" ", gold).strip()
     asides = [aside for aside in _ASIDE.findall(gold) if aside.strip()]
     for part in [plain, *_CHOICE.split(plain), *asides]:
@@ -158,5 +191,7 @@ def alternatives(gold: str) -> list[str]:
 
 def items(gold: str) -> list[str]:
     """What a gold answer lists: "Chile and Argentina" is two items; one if it lists nothing."""
+    if not _DIVIDED.search(gold):
+        return [gold]
     found = [item for item in _ITEM.split(_ASIDE.sub(" ", gold)) if item.strip()]
     return found if len(found) > 1 else [gold]

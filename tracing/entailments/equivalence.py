@@ -32,9 +32,9 @@ import numpy as np
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.tracing.correctness import Answered
 from hopscope.tracing.entailments._english import ASKING, AUXILIARIES
-from hopscope.tracing.entailments._features import NAMES, Golds, features, refuses
+from hopscope.tracing.entailments._features import NAMES, Golds, features
 from hopscope.tracing.entailments._reading import Text
-from hopscope.tracing.entailments._trees import Floats, Trees, load
+from hopscope.tracing.entailments._trees import Ensemble, Floats, Trees, load
 from hopscope.tracing.entailments.lexical import polarity
 
 MODEL = "equivalence.safetensors"
@@ -70,6 +70,7 @@ class Equivalence:
     def __init__(self, trees: Trees, *, name: str) -> None:
         self.name = name
         self._trees = trees
+        self._ensemble = Ensemble(trees)
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
         """One distribution for each statement; the hypothesis has the part of the gold answer."""
@@ -94,7 +95,9 @@ class Equivalence:
         bias, added = self._trees.contributions(row)
         reasons = map(Reason, NAMES, map(float, row), map(float, added))
         strongest = tuple(sorted(reasons, key=lambda reason: -abs(reason.contribution)))
-        return Explanation(float(_sigmoid(self._trees.logits(row[None]))[0]), None, bias, strongest)
+        return Explanation(
+            float(_sigmoid(self._ensemble.logits(row[None]))[0]), None, bias, strongest
+        )
 
     def _judge(self, answered: Sequence[Answered], texts: "_Texts") -> list[float]:
         known: dict[Answered, float] = {}
@@ -106,7 +109,7 @@ class Equivalence:
             else:
                 rows[asked] = features(golds, answer)
         if rows:
-            chances = _sigmoid(self._trees.logits(np.array(list(rows.values()))))
+            chances = _sigmoid(self._ensemble.logits(np.array(list(rows.values()))))
             known.update(zip(rows, map(float, chances), strict=True))
         return [known[asked] for asked in answered]
 
@@ -163,12 +166,13 @@ def _rule(golds: Golds, answer: Text) -> _Decided | None:
     if not answer.words or not golds.full:
         same = answer.raw.strip() and answer.raw.strip() in {raw.strip() for raw in golds.raw}
         return _Decided(1.0, "the same symbols") if same else _Decided(0.0, "nothing to compare")
-    if any(reading.text.words == answer.words for reading in golds.full):
+    if answer.spaced in golds.spaced:
         return _Decided(1.0, "the same words")
-    wanted = {polarity for reading in golds.full if (polarity := _bare_polarity(reading.text))}
-    if wanted and _asks_whether(golds.question):
-        said = _polarity(answer)
-        return _Decided(float(said in wanted), f"says {said or 'neither yes nor no'}")
+    if golds.bare:
+        wanted = set(filter(None, map(_polarity, golds.bare)))
+        if wanted and _asks_whether(golds.question):
+            said = _polarity(answer)
+            return _Decided(float(said in wanted), f"says {said or 'neither yes nor no'}")
     if answer.numbers and any(_only_numbers_differ(reading.text, answer) for reading in golds.full):
         return _Decided(0.0, "the same but for numbers")
     return None
@@ -197,7 +201,7 @@ def _asks_whether(question: Text) -> bool:
 
 def _distribution(statement: Statement, texts: _Texts, chance: float) -> Probabilities:
     question, premise, hypothesis = map(texts.text, statement)
-    silent = not premise.words or not hypothesis.words or refuses(premise)
+    silent = not premise.words or not hypothesis.words or premise.refuses
     silent = silent or premise.stemset < hypothesis.stemset
     whether = _bare_polarity(hypothesis) and _asks_whether(question)
     silent = silent or bool(whether and not _polarity(premise))

@@ -145,17 +145,13 @@ def weigh(
     )
     if not clustered:
         return found
-
-    def equal(i: int, j: int) -> bool:
-        one, other = distinct[i], distinct[j]
-        return equivalent(
-            _judge(judged, one, other), _judge(judged, other, one), rules.equivalence,
-            rules.threshold,
-        )  # fmt: skip
-
-    distinct = list(dict.fromkeys(texts))
-    of_text = dict(zip(distinct, cluster(len(distinct), equal, rules.clustering), strict=True))
-    ids = [of_text[text] for text in texts]
+    ids = meanings(
+        samples,
+        judged,
+        equivalence=rules.equivalence,
+        threshold=rules.threshold,
+        clustering=rules.clustering,
+    )
     firsts = [ids.index(number) for number in range(max(ids) + 1)]
     matches = [
         [
@@ -166,11 +162,33 @@ def weigh(
     ]  # (cluster, gold)
     return found.model_copy(
         update={
-            "clusters": tuple(ids),
+            "clusters": ids,
             "matches": tuple(map(tuple, matches)),
             "hard": belief.hard(weights, ids, np.array(matches), rules.golds_hard),
         }
     )
+
+
+def meanings(
+    samples: Sequence[Generation],
+    judged: Judged,
+    *,
+    equivalence: Equivalence,
+    threshold: float,
+    clustering: Clustering,
+) -> tuple[int, ...]:
+    """The cluster of each sample, from the answers to `statements`."""
+    texts = [sample.text.strip() for sample in samples]
+    distinct = list(dict.fromkeys(texts))
+
+    def equal(i: int, j: int) -> bool:
+        one, other = distinct[i], distinct[j]
+        return equivalent(
+            _judge(judged, one, other), _judge(judged, other, one), equivalence, threshold
+        )
+
+    of_text = dict(zip(distinct, cluster(len(distinct), equal, clustering), strict=True))
+    return tuple(of_text[text] for text in texts)
 
 
 def _judge(judged: Judged, premise: str, hypothesis: str) -> Probabilities:

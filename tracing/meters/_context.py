@@ -18,6 +18,11 @@ class Shown(Record):
     dropped: tuple[str, ...] = ()
     """Keys of the passages that are not shown at all."""
 
+    @property
+    def kept_back(self) -> tuple[str, ...]:
+        """Keys of all passages of which not everything is shown."""
+        return self.dropped if self.cut is None else (self.cut, *self.dropped)
+
 
 def cut(evidence: Sequence[Passage], words: int) -> Shown:
     """The first `words` words of the evidence, titles counted; 0 is all of it.

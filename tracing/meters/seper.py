@@ -265,6 +265,7 @@ class SePer:
             low=low,
             high=high,
             certain=self.method == "enumerate" and low is not None,
+            dropped=((belief.cut,) if belief.cut else ()) + belief.dropped or None,
         )
 
 
