@@ -80,5 +80,6 @@ def test_the_example_conforms(ask_again: ModuleType, monkeypatch: pytest.MonkeyP
     conformance.test_it_stops_at_its_limit("ask_again")
     conformance.test_every_execution_of_a_node_is_one_step("ask_again", {})
     conformance.test_a_number_without_sense_is_refused_before_the_run("ask_again")
+    conformance.test_evidence_gives_way_where_a_prompt_does_not_fit("ask_again")
     conformance.test_it_survives_an_empty_index("ask_again", {})
     conformance.test_it_survives_a_reader_that_says_nothing("ask_again", {})
