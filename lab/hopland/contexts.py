@@ -99,8 +99,8 @@ class Sampler:
                 asked.append((chain(rng, steps), reasoned))
                 missing.append(lacking)
         for shape in rng.choices(shapes, weights, k=count - len(asked)):
-            lacking = mix.broken if shape in ("2", "3", "4") else mix.missing
-            absent = not told or rng.random() < lacking
+            share = mix.broken if shape in ("2", "3", "4") else mix.missing
+            absent = not told or rng.random() < share
             ask = self.absent if absent else self.present
             question = ask(shape, told)
             if any(question.steps == before.steps for before, _ in asked):
