@@ -1,127 +1,287 @@
-"""Recall of our BM25 on real text, with Lucene beside it.
+"""Recall of BM25, MiniLM, their hybrids and a reranking on multi-hop questions.
 
-    python benchmarks/recall.py [--data FOLDER] [--json]
+    python benchmarks/recall.py [--data FOLDER] [--only NAME] [--cache FOLDER] [--json]
 
-Corpus: 6,119 passages of 2WikiMultiHopQA, title and text indexed together; queries: the 354
-questions all of whose supporting titles are in it. Recall@k is the share of a question's
-supporting titles among the titles of the first k passages, averaged over questions; intervals
-are 95 % percentile bootstraps over questions.
+For each question the passages that support its answer are known. recall@k is the share of them
+among the first k passages, averaged over questions; all@k the share of questions that have all of
+them there, without which a multi-hop question cannot be answered from the evidence. Intervals are
+95 % percentile bootstraps over questions; differences from BM25 are paired by question.
+
+Vectors take minutes: `--cache` keeps the indexes in a folder and takes them from there the next
+time. Without the extra `minilm` only BM25 is measured, and the others are null with the reason.
 """
 
 import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
-import lucene
 import numpy as np
+from numpy.typing import NDArray
 
 from hopscope.runtime.corpus import Corpus
-from hopscope.runtime.retrievers import bm25
+from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.fusions import rrf, weighted
+from hopscope.runtime.index_folder import read_manifest
+from hopscope.runtime.rerankers.encoder import ByEncoder, Encoder
+from hopscope.runtime.retrievers import bm25, dense
+from hopscope.runtime.stages import Candidates
+from hopscope.runtime.types import Hit, Passage, digest
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-CORPUS, QUESTIONS = "2wiki_corpus_6119.json", "2wiki_corpus_questions_354.jsonl"
-CUTS = (2, 5, 10)
-RESAMPLES = 10_000
+CUTS = (2, 5, 10, 20)
+FUSED = 100
+"""Of each ranking, as `rrf(a,b)` asks for."""
+SEED, RESAMPLES = 0, 10_000
+ENCODER = "minilm"
+NOT_RUN = {
+    "@RR(cross_encoder:MODEL)": "needs trained weights, which no package brings",
+    "@RR(listwise), @RR(utility)": "need a reader that knows real text, which no package brings",
+}
 Row = dict[str, Any]
+Rankings = Sequence[Sequence[Hit]]
+Values = NDArray[np.float64]
 
 
-def recalls(titles: list[list[str]], supporting: list[set[str]], k: int) -> list[float]:
-    """Recall@k of each question."""
-    pairs = zip(titles, supporting, strict=True)
-    return [len(wanted & set(found[:k])) / len(wanted) for found, wanted in pairs]
+class Asked(NamedTuple):
+    """A question and what supports its answer."""
+
+    text: str
+    supporting: frozenset[str]
+    """Labels of passages."""
 
 
-def summary(titles: list[list[str]], supporting: list[set[str]]) -> Row:
-    """Mean recall at each cut with its interval."""
-    draw = np.random.default_rng(0).integers(0, len(titles), (RESAMPLES, len(titles)))
-    row: Row = {}
+@dataclass(frozen=True)
+class Dataset:
+    """Questions over a corpus."""
+
+    name: str
+    passages: tuple[Passage, ...]
+    questions: tuple[Asked, ...]
+    by_title: bool = False
+    """Whether passages are known to support by their titles only."""
+
+    def label(self, passage: Passage) -> str:
+        return passage.title if self.by_title else passage.key
+
+    @property
+    def fingerprint(self) -> str:
+        return digest(*(passage.key for passage in self.passages))[:12]
+
+
+def corpus_2wiki(data: Path) -> Dataset:
+    """2WikiMultiHopQA: the questions all of whose supporting titles are in the corpus."""
+    rows = lines(data / "2wiki_corpus_questions_354.jsonl")
+    asked = (Asked(row["question"], frozenset(row["supporting_titles"])) for row in rows)
+    passages = tuple(Corpus(data / "2wiki_corpus_6119.json"))
+    return Dataset("2wiki", passages, tuple(asked), by_title=True)
+
+
+def pooled(name: str, rows: Sequence[Row]) -> Dataset:
+    """The passages of all questions in one corpus, each once."""
+    passages: dict[str, Passage] = {}
+    asked = []
+    for row in rows:
+        supporting = set()
+        for given in row["passages"]:
+            passage = Passage(title=given["title"], text=given["text"])
+            passages.setdefault(passage.key, passage)
+            if given["is_supporting"]:
+                supporting.add(passage.key)
+        asked.append(Asked(row["question"], frozenset(supporting)))
+    kept = tuple(question for question in asked if question.supporting)
+    return Dataset(name, tuple(passages.values()), kept)
+
+
+def musique(data: Path) -> Dataset:
+    """MuSiQue: 2 to 4 hops."""
+    rows = json.loads((data / "musique_train100.json").read_text(encoding="utf-8"))
+    for row in rows:
+        row["passages"] = [p | {"text": p["paragraph_text"]} for p in row["paragraphs"]]
+    return pooled("musique", rows)
+
+
+DATASETS = {
+    "2wiki": corpus_2wiki,
+    "hotpotqa-train500": lambda data: pooled(
+        "hotpotqa-train500", lines(data / "hotpotqa_train500.jsonl")
+    ),
+    "2wiki-train500": lambda data: pooled("2wiki-train500", lines(data / "2wiki_train500.jsonl")),
+    "musique": musique,
+}
+
+
+def lines(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def found(dataset: Dataset, ranking: Sequence[Hit], asked: Asked, k: int) -> float:
+    """The share of what supports the answer that is among the first `k` passages."""
+    labels = {dataset.label(hit.passage) for hit in ranking[:k]}
+    return len(asked.supporting & labels) / len(asked.supporting)
+
+
+def measures(dataset: Dataset, rankings: Rankings) -> dict[str, Values]:
+    """Each measure, question by question."""
+    values: dict[str, Values] = {}
     for k in CUTS:
-        values = np.array(recalls(titles, supporting, k))
-        low, high = np.percentile(values[draw].mean(axis=1), [2.5, 97.5])
-        row[f"recall@{k}"] = {"value": values.mean(), "low": low, "high": high}
-    return row
+        pairs = zip(rankings, dataset.questions, strict=True)
+        shares = np.array([found(dataset, ranking, asked, k) for ranking, asked in pairs])
+        values |= {f"recall@{k}": shares, f"all@{k}": (shares == 1).astype(float)}
+    return values
 
 
-def measure(data: Path) -> Row:
-    """Everything this benchmark tells."""
-    lines = (data / QUESTIONS).read_text(encoding="utf-8").splitlines()
-    questions = [json.loads(line) for line in lines]
-    queries = [question["question"] for question in questions]
-    supporting = [set(question["supporting_titles"]) for question in questions]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        start = perf_counter()
-        manifest = bm25.create(Corpus(data / CORPUS), folder / "index", name="2wiki")
-        build_seconds = perf_counter() - start
-        start = perf_counter()
-        retriever = bm25.build(index=folder / "index")
-        load_seconds = perf_counter() - start
-        start = perf_counter()
-        ranked = retriever.search(queries, k=max(CUTS))
-        seconds = perf_counter() - start
-        ours = [[hit.passage.id for hit in hits] for hits in ranked]
-        result: Row = {
-            "questions": len(queries),
-            "passages": manifest.counts["passages"],
-            "hopscope": summary([[h.passage.title for h in hits] for hits in ranked], supporting)
-            | {
-                "build_seconds": build_seconds,
-                "load_seconds": load_seconds,
-                "queries_per_second": len(queries) / seconds,
-            },
-        }
-        passages = list(Corpus(data / CORPUS))
-        title = {passage.id: passage.title for passage in passages}
-        contents = [(passage.id, f"{passage.title} {passage.text}") for passage in passages]
-        try:
-            theirs = lucene.rank(contents, queries, k=max(CUTS), folder=folder)
-        except lucene.Unavailable as reason:
-            result["lucene"] = None
-            result["lucene_unavailable"] = str(reason)
-            return result
-    result["lucene"] = summary([[title[id] for id in ids] for ids in theirs.ids], supporting) | {
-        "build_seconds": theirs.build_seconds,
-        "queries_per_second": len(queries) / theirs.search_seconds,
+def mean(values: Values) -> Row:
+    """With its interval; the same resamples for every system, so that differences are paired."""
+    draw = np.random.default_rng(SEED).integers(0, len(values), (RESAMPLES, len(values)))
+    low, high = np.percentile(values[draw].mean(axis=1), [2.5, 97.5])
+    return {"value": float(values.mean()), "low": float(low), "high": float(high)}
+
+
+@dataclass(frozen=True)
+class Held:
+    """An encoder that takes passages' vectors from an index, as they were computed before."""
+
+    encoder: Encoder
+    vectors: Mapping[str, NDArray[np.float32]]
+
+    @property
+    def name(self) -> str:
+        return self.encoder.name
+
+    def queries(self, texts: Sequence[str]) -> Any:
+        return self.encoder.queries(texts)
+
+    def passages(self, passages: Sequence[Passage]) -> Any:
+        from hopscope.runtime.encoders.encoder import Encoded
+
+        return Encoded(np.array([self.vectors[passage.key] for passage in passages]), cut=0)
+
+
+def rank(dataset: Dataset, cache: Path) -> Iterator[tuple[str, Rankings]]:
+    """Each system by the expression that names it, with what it finds for all questions.
+
+    Raises:
+        MissingExtra: after BM25, if there is no faiss or no MiniLM.
+    """
+    queries = [asked.text for asked in dataset.questions]
+    place = cache / f"{dataset.name}-{dataset.fingerprint}"
+    words, vectors = place.with_name(f"{place.name}.bm25"), place.with_name(f"{place.name}.dense")
+    if not words.is_dir():
+        bm25.create(dataset.passages, words, name=dataset.name)
+    lexical = bm25.build(index=words).search(queries, k=FUSED)
+    yield "bm25", lexical
+    if not vectors.is_dir():
+        dense.create(dataset.passages, vectors, name=dataset.name, encoder=ENCODER)
+    nearest = dense.build(index=vectors).search(queries, k=FUSED)
+    yield "dense", nearest
+    both = list(zip(lexical, nearest, strict=True))
+    yield "rrf(bm25,dense)", [rrf.build().fuse(pair, [1, 1]) for pair in both]
+    for norm in ("min_max", "z_score"):
+        fusion = weighted.build(norm=norm)  # type: ignore[arg-type]
+        yield f"weighted(bm25,dense,norm={norm})", [fusion.fuse(pair, [1, 1]) for pair in both]
+    reranker = ByEncoder(held(vectors))
+    for depth in (20, 100):
+        asked = zip(queries, lexical, strict=True)
+        given = [Candidates(query, tuple(hits[:depth])) for query, hits in asked]
+        yield f"bm25@{depth}@RR(encoder:{ENCODER})", [r.hits for r in reranker.rerank(given)]
+
+
+def held(index: Path) -> Held:
+    """The vectors of a dense index by the keys of its passages."""
+    from hopscope.runtime.encoders import naming
+    from hopscope.runtime.encoders.encoder import load
+    from hopscope.runtime.retrievers import _faiss, _passages
+
+    flat = _faiss.read(index / dense.INDEX, dense.FLAT)
+    passages = _passages.PassageFile(index)
+    matrix = flat.reconstruct_n(0, flat.ntotal)
+    rows = zip(passages, matrix, strict=True)
+    return Held(load(naming.parse(ENCODER)), {passage.key: vector for passage, vector in rows})
+
+
+def measure(dataset: Dataset, cache: Path) -> Row:
+    """Everything about one dataset."""
+    result: Row = {
+        "dataset": dataset.name,
+        "questions": len(dataset.questions),
+        "passages": len(dataset.passages),
+        "systems": {},
     }
-    shared = [len(set(a) & set(b)) / max(CUTS) for a, b in zip(ours, theirs.ids, strict=True)]
-    result["overlap@10"] = sum(shared) / len(shared)
-    result["same_ranking"] = sum(map(list.__eq__, ours, theirs.ids)) / len(ours)
+    baseline: dict[str, Values] = {}
+    try:
+        for system, rankings in rank(dataset, cache):
+            values = measures(dataset, rankings)
+            baseline = baseline or values
+            result["systems"][system] = {
+                name: mean(each) | {"minus_bm25": mean(each - baseline[name])}
+                for name, each in values.items()
+            }
+        [manifest] = map(read_manifest, cache.glob(f"*{dataset.fingerprint}.dense"))
+        result["cut"] = manifest.counts["cut"]
+    except MissingExtra as error:
+        result["systems"]["dense"] = None
+        result["unmeasured"] = str(error)
     return result
 
 
 def show(result: Row) -> None:
-    print(f"2WikiMultiHopQA: {result['questions']} questions, {result['passages']:,} passages")
-    for system in ("hopscope", "lucene"):
-        row = result[system]
+    """As the table of the documentation."""
+    questions, passages = result["questions"], result["passages"]
+    print(f"\n{result['dataset']}: {questions} questions, {passages:,} passages")
+    heads = [f"{kind}@{k}" for kind in ("recall", "all") for k in CUTS]
+    print(f"\n| Retriever | {' | '.join(heads)} | recall@5 less BM25's |")
+    print("|---" * (len(heads) + 2) + "|")
+    for system, row in result["systems"].items():
         if row is None:
-            print(f"lucene    not measured: {result['lucene_unavailable']}")
+            print(f"\n{system} and what is made of it not measured: {result['unmeasured']}")
             continue
-        cells = [
-            f"recall@{k} {row[f'recall@{k}']['value']:.3f} "
-            f"[{row[f'recall@{k}']['low']:.3f}, {row[f'recall@{k}']['high']:.3f}]"
-            for k in CUTS
-        ]
-        speed = f"built in {row['build_seconds']:.2f} s, {row['queries_per_second']:,.0f} queries/s"
-        print(f"{system:<10}{'  '.join(cells)}  {speed}")
-    if result["lucene"]:
-        print(f"overlap@10 {result['overlap@10']:.3f}, same ranking {result['same_ranking']:.3f}")
+        cells = [interval(row[head]) for head in heads]
+        print(f"| `{system}` | {' | '.join(cells)} | {interval(row['recall@5']['minus_bm25'])} |")
+
+
+def interval(measured: Row) -> str:
+    """`.512 [.498, .526]`."""
+    value, low, high = (
+        f"{measured[key]:.3f}".replace("0.", ".") for key in ("value", "low", "high")
+    )
+    return f"{value} [{low}, {high}]"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the 2Wiki files")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    parser.add_argument("--only", choices=DATASETS, help="one of the datasets")
+    parser.add_argument("--cache", type=Path, help="where indexes are kept")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    missing = [name for name in (CORPUS, QUESTIONS) if not (options.data / name).is_file()]
-    if missing:
-        print(f"skipped: {', '.join(missing)} not in {options.data}; give --data", file=sys.stderr)
+    if not options.data.is_dir():
+        print(f"skipped: no data in {options.data}; give --data", file=sys.stderr)
         return
-    result = measure(options.data)
-    print(json.dumps(result, indent=2)) if options.json else show(result)
+    results = []
+    with tempfile.TemporaryDirectory() as temporary:
+        cache = options.cache or Path(temporary)
+        cache.mkdir(parents=True, exist_ok=True)
+        for name in [options.only] if options.only else DATASETS:
+            try:
+                dataset = DATASETS[name](options.data)
+            except FileNotFoundError as error:
+                print(f"skipped {name}: no {error.filename}; give --data", file=sys.stderr)
+                continue
+            results.append(measure(dataset, cache))
+            if not options.json:
+                show(results[-1])
+    told = {"seed": SEED, "resamples": RESAMPLES, "estimator": "mean, percentile bootstrap"}
+    if options.json:
+        print(json.dumps({"datasets": results, "not_run": NOT_RUN, **told}, indent=2))
+        return
+    print()
+    for system, reason in NOT_RUN.items():
+        print(f"{system}: not run: {reason}")
 
 
 if __name__ == "__main__":
