@@ -2,18 +2,19 @@
 
 1. r_k = the mean of -ln p over the tokens of the question and a restrictive sentence, given
    document k alone; the lowest first (the appendix of SePer reads it the other way round).
-2. Coarse: candidates are taken in that order until they have the budget's tokens; the rest is
-   dropped.
-3. Fine: of those taken, units are kept by ln p(token | question, text before) -
-   ln p(token | text before), the highest first, until the budget is full: what the question makes
-   likelier stays.
+2. Coarse: candidates are taken in that order until they have the budget's tokens and `slack` more;
+   the rest is dropped.
+3. Fine: each of those taken keeps a share of its tokens, `spread` more than the middle one if it is
+   the first, `spread` less if it is the last; together they keep to the budget. Within a text units
+   are kept by ln p(token | question, text before) - ln p(token | text before), the highest first:
+   what the question makes likelier stays.
 
-The budget is the share `rate` of the tokens of all candidates' texts, or `tokens`. The paper
-compresses each document at a rate of its own, by its rank, and iterates over segments; here the
-tokens of all compete in one pass. The hits' scores are -r_k.
+The budget is the share `rate` of the tokens of all candidates' texts, or `tokens`. Where the paper
+goes on segment by segment, each given what is left of those before it, a text is scored once. The
+hits' scores are -r_k.
 
 Source: Jiang, Wu, Luo, Li, Lin, Yang, Qiu: LongLLMLingua, ACL 2024 (arXiv 2310.06839), sections 4.1
-and 4.2; the rate is FlashRAG's.
+and 4.2; the rate is FlashRAG's, the spread that of the authors' example, the slack their program's.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,9 @@ from typing import NamedTuple
 
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.compressors._budget import Unit, UnitKind
+from hopscope.runtime.compressors._rates import ends
 from hopscope.runtime.compressors.selective_context import TASK
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompts import system
 from hopscope.runtime.shortening import shortened
@@ -54,15 +57,24 @@ class LongLLMLingua:
     tokens: int | None = None
     """Of all candidates of a query that may stay."""
     unit: UnitKind = "word"
+    spread: float = 0.3
+    """How much more than the middle one the first candidate keeps, as a share of its tokens, and
+    how much less the last; 0 is the same share of each."""
+    slack: int = 100
+    """Tokens beyond the budget up to which whole candidates are taken."""
 
     def __post_init__(self) -> None:
         """Raises UsageError for a share or a budget that cannot be kept to."""
         _budget.check("long_llmlingua", self.rate, self.tokens)
+        _budget.check("long_llmlingua", self.spread, None)
+        if self.slack < 0:
+            raise UsageError(f"long_llmlingua: slack={self.slack}: take 0 tokens or more")
 
     @property
     def name(self) -> str:
         kept = f"rate={self.rate:g}" if self.tokens is None else f"tokens={self.tokens}"
-        return f"long_llmlingua(unit={self.unit},{kept})"
+        rest = f"spread={self.spread:g},slack={self.slack}"
+        return f"long_llmlingua(unit={self.unit},{kept},{rest})"
 
     def compress(self, asked: Sequence[Candidates]) -> list[Compressed]:
         """As the protocol says, all in one call; the best-ranked candidate comes first, and those
@@ -108,13 +120,16 @@ class LongLLMLingua:
     def _compressed(self, ranked: Sequence[Ranked]) -> Compressed:
         before = _budget.total([each.units for each in ranked])
         room = _budget.budget(self.rate, self.tokens, before)
-        taken, length = [], 0
+        taken: list[Ranked] = []
+        lengths: list[int] = []
         for each in ranked:
-            if length >= room:
+            if sum(lengths) >= room + self.slack:
                 break
             taken.append(each)
-            length += _budget.total([each.units])
-        kept = _budget.within([each.units for each in taken], room)
+            lengths.append(_budget.total([each.units]))
+        kept: list[list[Unit]] = []
+        for each, end in zip(taken, ends(lengths, room, self.spread), strict=True):
+            kept += _budget.within([each.units], end - _budget.total(kept))
         hits = (
             each.hit.model_copy(
                 update={"passage": shortened(each.hit.passage, _budget.spelled(left))}

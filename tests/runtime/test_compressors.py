@@ -16,6 +16,7 @@ from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
 from hopscope.runtime.compressors import _budget, long_llmlingua, selective_context, summary
 from hopscope.runtime.compressors._budget import Unit, units
+from hopscope.runtime.compressors._rates import ends, rates
 from hopscope.runtime.errors import ContextOverflow, ReaderError, UsageError
 from hopscope.runtime.readers import hf
 from hopscope.runtime.readers._rendering import plain_text
@@ -169,24 +170,60 @@ def test_information_is_that_of_the_reader(folder: Path) -> None:
     assert len(" ".join(expected.values()).split()) < len(words)
 
 
-def test_the_question_ranks_the_passages_and_the_budget_cuts_them() -> None:
-    """r: 3, 1 and 2 nats a token; 8 tokens, of which rate .5 leaves 4: two passages of the order
-    p1, p2, p0 reach that, and of their 5 tokens the one that the question makes least likely
-    goes."""
-    scores = [
-        spoken(q=-3, r=-3), spoken(a=-1, b=-1, c=-1), spoken(a=-1, b=-1, c=-1),
-        spoken(q=-1, r=-1), spoken(d=-1, e=-2, f=-3), spoken(d=-2, e=-2, f=-2),
-        spoken(q=-2, r=-2), spoken(g=-1, h=-1), spoken(g=-1.5, h=-3),
-    ]  # fmt: skip
-    reader = ScriptedReader(scores=scores)
-    [found] = long_llmlingua.build(reader=reader, rate=0.5).compress(
-        [candidates("a b c", "d e f", "g h")]
-    )
-    # Contrasts: d 1, e 0, f -1, g .5, h 2.
-    assert texts(found) == {"p1": "d e", "p2": "g h"}
-    assert [hit.passage.id for hit in found.hits] == ["p1", "p2"]
-    assert [hit.score for hit in found.hits] == [-1, -2]
-    assert (found.tokens_before, found.tokens_after) == (8, 4)
+RANKED = [
+    spoken(q=-3, r=-3), spoken(a=-1, b=-1, c=-1), spoken(a=-1, b=-1, c=-1),
+    spoken(q=-1, r=-1), spoken(d=-1, e=-2, f=-3), spoken(d=-2, e=-2, f=-2),
+    spoken(q=-2, r=-2), spoken(g=-1, h=-1), spoken(g=-1.5, h=-3),
+]  # fmt: skip
+"""r is 3, 1 and 2 nats a token; 8 tokens; contrasts: d 1, e 0, f -1, g .5, h 2, the others 0."""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # Two passages of the order p1, p2, p0 have the 4 tokens, of which all keep a share of .8:
+        # 2.4 and 1.6, so the first two of p1 and, as .4 are left, two of p2.
+        ({"rate": 0.5, "slack": 0, "spread": 0}, {"p1": "d e", "p2": "g h"}),
+        # (x + .6) 3 + (x - .6) 2 = 4 would have the first keep more than all: it keeps all.
+        ({"rate": 0.5, "slack": 0, "spread": 0.6}, {"p1": "d e f", "p2": "h"}),
+        # With two tokens of slack p0 is taken, too; x = .5: .8, .5 and .2 of 3, 2 and 3 tokens.
+        ({"rate": 0.5, "slack": 2, "spread": 0.3}, {"p1": "d e", "p2": "h", "p0": "a"}),
+        ({"tokens": 1, "slack": 0}, {"p1": "d"}),
+        ({"tokens": 8}, {"p1": "d e f", "p2": "g h", "p0": "a b c"}),
+    ],
+)
+def test_the_question_ranks_the_passages_and_the_first_keep_most(
+    options: dict[str, Any], expected: dict[str, str]
+) -> None:
+    asked = [candidates("a b c", "d e f", "g h")]
+    reader = ScriptedReader(scores=RANKED)
+    [found] = long_llmlingua.build(reader=reader, **options).compress(asked)
+    assert texts(found) == expected
+    assert [hit.passage.id for hit in found.hits] == list(expected)
+    order = {"p0": -3, "p1": -1, "p2": -2}
+    assert [hit.score for hit in found.hits] == [order[key] for key in expected]
+    kept = len(" ".join(expected.values()).split())
+    assert (found.tokens_before, found.tokens_after) == (8, kept)
+
+
+def test_rates_fall_by_rank_about_one_that_keeps_the_budget() -> None:
+    """Of 10 tokens each 15: .5 in the middle. Of 10, 40 and 10 tokens 24: x such that
+    (x + .3) 10 + 40 x + (x - .3) 10 = 24, so x = .4. Where one would have less than nothing, it has
+    nothing, and the others more: (x + .3) 10 + 10 x = 6 leaves x - .3 below 0."""
+    assert rates([10, 10, 10], 15, 0.3) == pytest.approx([0.8, 0.5, 0.2])
+    assert rates([10, 40, 10], 24, 0.3) == pytest.approx([0.7, 0.4, 0.1])
+    assert rates([10, 10, 10], 6, 0.3) == pytest.approx([0.45, 0.15, 0])
+    assert rates([10], 4, 0.3) == pytest.approx([0.4])
+    assert rates([4, 0, 4], 8, 0.3) == [1, 1, 1]
+    assert rates([], 4, 0.3) == []
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.integers(1, 300), st.floats(0, 1))
+def test_rates_keep_to_the_budget_and_use_it(lengths: list[int], room: int, spread: float) -> None:
+    found = rates(lengths, room, spread)
+    assert found == sorted(found, reverse=True)
+    assert all(0 <= rate <= 1 for rate in found)
+    assert ends(lengths, room, spread)[-1] == min(room, sum(lengths))
 
 
 def test_the_question_is_scored_after_each_passage_alone() -> None:
@@ -277,6 +314,8 @@ def test_summaries_of_different_passages_have_different_keys() -> None:
         (selective_context.build, {"ratio": 1.5}, "a share of 1.5"),
         (selective_context.build, {"tokens": 0}, "keep one token or more"),
         (long_llmlingua.build, {"rate": -0.1}, "a share of -0.1"),
+        (long_llmlingua.build, {"spread": 1.5}, "a share of 1.5"),
+        (long_llmlingua.build, {"slack": -1}, "slack=-1: take 0 tokens or more"),
         (summary.build, {"words": 0}, "one word or more"),
     ],
 )
