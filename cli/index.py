@@ -185,7 +185,8 @@ def search(
         str,
         typer.Argument(
             envvar="HOPSCOPE_INDEX_FOLDER",
-            help="Folder of an index, or KIND:WHERE such as lucene:NAME for a prebuilt one.",
+            help="Folder of an index, KIND:WHERE such as lucene:NAME for a prebuilt one, or an "
+            "expression such as rrf(DIR,DIR)@RR(encoder:minilm): see docs/workflows.md.",
         ),
     ],
     query: Annotated[
@@ -201,22 +202,36 @@ def search(
         int, typer.Option("-k", envvar="HOPSCOPE_INDEX_K", min=1, help="Passages for each query.")
     ] = 10,
     trec: Annotated[
-        bool, typer.Option("--trec", help="Print a TREC run: query, Q0, passage, rank, score, tag.")
+        bool,
+        typer.Option(
+            "--trec",
+            envvar="HOPSCOPE_INDEX_TREC",
+            help="Print a TREC run: query, Q0, passage, rank, score, tag.",
+        ),
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", envvar="HOPSCOPE_JSON", help="Print hits as JSON lines.")
     ] = False,
+    reader: Annotated[
+        str,
+        typer.Option(
+            metavar="tiny|hf:MODEL",
+            envvar="HOPSCOPE_READER",
+            help="Whom the stages of an expression ask that name no reader.",
+        ),
+    ] = "tiny",
 ) -> None:
-    """Search an index, for one query or a file of them."""
+    """Search an index, or several as an expression says, for one query or a file of them."""
     from hopscope.cli import retrieval, searching
 
     asked = searching.read(query or [], queries)
-    retriever = retrieval.source(index)
+    retriever = retrieval.searcher(index, reader)
     hits = retriever.search([text for _, text in asked], k=k)
     style = searching.trec if trec else searching.as_json if json else searching.table
     for (id, text), ranking in zip(asked, hits, strict=True):
         for line in style(id, text, ranking):
             typer.echo(line)
+    retrieval.tell_cut(retriever)
 
 
 @app.command("info")

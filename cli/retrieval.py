@@ -10,7 +10,7 @@ is that of `runtime.expression`.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopscope.cli import wiring
+from hopscope.cli import render, wiring
 from hopscope.runtime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,6 +67,20 @@ def retriever(spec: str, reader: "Reader", *, seed: int) -> "Retriever":
     return compose(parse(spec), parts)
 
 
+def searcher(spec: str, reader: str) -> "Retriever":
+    """Open all that an expression names; the reader, a name, is loaded only if there are stages.
+
+    Raises:
+        UsageError, RetrieverError: as `retriever`.
+    """
+    from hopscope.runtime.expression import Source
+
+    expression = parse(spec)
+    if isinstance(expression, Source):
+        return source(expression.name)
+    return retriever(spec, wiring.reader(reader), seed=0)
+
+
 def source(name: str) -> "Retriever":
     """Open one index or service.
 
@@ -86,6 +100,15 @@ def source(name: str) -> "Retriever":
         )
     opened: Retriever = components.named(retrievers, name)()
     return opened
+
+
+def tell_cut(retriever: "Retriever") -> None:
+    """Say on stderr if queries were longer than an encoder reads."""
+    from hopscope.runtime.stages import Cutting
+
+    if isinstance(retriever, Cutting) and (cut := retriever.queries_cut):
+        what = "query is" if cut == 1 else "queries are"
+        render.note(f"{cut:,} {what} longer than the encoder reads; the end was left out")
 
 
 def _is_index(folder: str) -> bool:

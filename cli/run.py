@@ -271,6 +271,7 @@ def execute(
             code = max(code, appraised)
         code = max(code, stored)
         render.progress("")
+        retrieval.tell_cut(retriever)
     run_table.show_run(
         result,
         [credit for found in measured for credit in found.credits],

@@ -110,6 +110,9 @@ def test_a_dense_index_from_the_command_line(corpus: Path, tmp_path: Path) -> No
         assert told in built.stdout
     found = invoke("search", tmp_path / "i", "red fox", "-k", 3, "--json")
     assert len(json.loads(found.stdout)["hits"]) == 3
+    assert "longer" not in found.stderr
+    found = invoke("search", tmp_path / "i", "red fox", "hen " * 99, "--trec")
+    assert "1 query is longer than the encoder reads; the end was left out" in found.stderr
 
 
 def test_options_that_do_not_go_together(corpus: Path, tmp_path: Path) -> None:
@@ -152,3 +155,14 @@ def test_an_index_is_opened_by_what_built_it(corpus: Path, tmp_path: Path) -> No
     manifest.write_text(manifest.read_text().replace('"kind": "bm25"', '"kind": "solr"'))
     with pytest.raises(IndexMismatch, match=r"of kind 'solr'; this version reads bm25, dense"):
         invoke("search", out, "hen")
+
+
+def test_several_indexes_are_searched_as_an_expression_says(tmp_path: Path) -> None:
+    for name, record in (("one", "red fox"), ("two", "brown hen")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": name, "text": record}) + "\n")
+        invoke("build", tmp_path / f"{name}.jsonl", "--out", tmp_path / name)
+    spec = f"rrf({tmp_path / 'one'},2*{tmp_path / 'two'})@1"
+    printed = invoke("search", spec, "fox or hen", "--trec").stdout.splitlines()
+    assert [line.split()[:5] for line in printed] == [["1", "Q0", "two", "1", "0.032787"]]
+    with pytest.raises(UsageError, match="expected @, & or the end"):
+        invoke("search", f"{tmp_path / 'one'} {tmp_path / 'two'}", "fox")
