@@ -1,5 +1,6 @@
 """Passages on disk: JSON lines and the places where they begin, read when they are asked for."""
 
+import json
 import mmap
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,8 @@ def write(passages: Iterable[Passage], folder: Path) -> Iterator[Passage]:
 class PassageFile(Sequence[Passage]):
     """The passages of an index by position. Memory holds none of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, source: str = "") -> None:
+        """With `source`, each passage says that it came from there."""
         self._path = folder / TEXTS
         self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
         size = self._path.stat().st_size
@@ -41,6 +43,8 @@ class PassageFile(Sequence[Passage]):
             )
         with self._path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        # Takes the place of a line's end: a copy of the passage would take longer than reading it.
+        self._end = b',"source":' + json.dumps(source).encode() + b"}"
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -57,7 +61,7 @@ class PassageFile(Sequence[Passage]):
             raise IndexError(index)
         line = self._bytes[int(self._offsets[at]) : int(self._offsets[at + 1])]
         try:
-            return Passage.model_validate_json(line)
+            return Passage.model_validate_json(line.removesuffix(b"}\n") + self._end)
         except ValueError:
             raise IndexMismatch(
                 f"{self._path}: passage {at} is damaged; build the index again"

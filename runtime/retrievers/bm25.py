@@ -31,6 +31,8 @@ from hopscope.runtime.types import Hit, Passage
 KIND = "bm25"
 K1 = 0.9
 B = 0.4
+SAMPLED = 64
+"""Of so many scores one is looked at first."""
 
 
 class Bm25:
@@ -41,9 +43,7 @@ class Bm25:
     ) -> None:
         self._passages = passages
         self._index = index
-        default = (index.k1, index.b) == (K1, B)
-        kind = KIND if default else f"{KIND}(k1={index.k1:g},b={index.b:g})"
-        self._name = f"{kind}:{name}@{fingerprint[:12]}"
+        self._name = _name(name, fingerprint, k1=index.k1, b=index.b)
 
     @property
     def name(self) -> str:
@@ -87,7 +87,8 @@ def build(*, index: Path) -> Retriever:
     index_folder.check_settings(index, manifest, _settings(k1=k1, b=b))
     try:
         scored = bm25s.BM25.load(index, mmap=True, show_progress=False)
-        passages = _passages.PassageFile(index)
+        name = _name(manifest.name, manifest.fingerprint, k1=scored.k1, b=scored.b)
+        passages = _passages.PassageFile(index, source=name)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise IndexMismatch(f"{index} is damaged: {error}; build the index again") from error
     arrays = scored.scores
@@ -153,6 +154,11 @@ def from_passages(passages: Iterable[Passage], *, name: str, k1: float = K1, b: 
     return Bm25(name, postings.fingerprint, held, postings.scored(k1=k1, b=b))
 
 
+def _name(corpus: str, fingerprint: str, *, k1: float, b: float) -> str:
+    kind = KIND if (k1, b) == (K1, B) else f"{KIND}(k1={k1:g},b={b:g})"
+    return f"{kind}:{corpus}@{fingerprint[:12]}"
+
+
 def _settings(*, k1: JsonValue, b: JsonValue) -> dict[str, JsonValue]:
     return {
         "variant": "lucene",
@@ -167,7 +173,10 @@ def _settings(*, k1: JsonValue, b: JsonValue) -> dict[str, JsonValue]:
 
 def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
     """Positions of the `k` highest scores above zero, equal ones in order of position."""
-    found = np.flatnonzero(scores)
+    # What k of a sample reach, all of the best k reach: so only few are left to be compared.
+    sample = scores[::SAMPLED]
+    enough = np.partition(sample, len(sample) - k)[len(sample) - k] if len(sample) > k else 0
+    found = np.flatnonzero(scores >= enough if enough > 0 else scores)
     if len(found) > k:
         least = np.partition(scores[found], len(found) - k)[len(found) - k]
         found = found[scores[found] >= least]

@@ -42,6 +42,7 @@ class Dense:
     def __init__(
         self, name: str, passages: Sequence[Passage], index: Any, encoder: "Encoder"
     ) -> None:
+        """`passages` say that they come from `name`."""
         self._name = name
         self._passages = passages
         self._index = index
@@ -92,8 +93,7 @@ class Dense:
         return found
 
     def _hit(self, at: int, score: float) -> Hit:
-        passage = self._passages[at].model_copy(update={"source": self._name})
-        return Hit(passage=passage, score=score)
+        return Hit(passage=self._passages[at], score=score)
 
 
 def build(
@@ -120,8 +120,11 @@ def build(
     spec = _encoder(index, manifest, encoder)
     factory = str(settings.get("faiss"))
     vectors = _faiss.read(index / INDEX, factory)
+    set_to = _faiss.search_settings(vectors, search)
+    how = ",".join(part for part in (spec.name, factory, set_to) if part)
+    name = f"{KIND}({how}):{manifest.name}@{manifest.fingerprint[:12]}"
     try:
-        passages = _passages.PassageFile(index)
+        passages = _passages.PassageFile(index, source=name)
     except (OSError, ValueError, TypeError) as error:
         raise IndexMismatch(f"{index} is damaged: {error}; build the index again") from error
     found: dict[str, JsonValue] = {"passages": len(passages), "vectors": vectors.ntotal}
@@ -129,12 +132,9 @@ def build(
     found["dimension"], said["dimension"] = vectors.d, settings.get("dimension")
     if found != said:
         raise IndexMismatch(f"{index} has {found}, its manifest says {said}; build it again")
-    set_to = _faiss.search_settings(vectors, search)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
     from hopscope.runtime.encoders.encoder import load
 
-    how = ",".join(part for part in (spec.name, factory, set_to) if part)
-    name = f"{KIND}({how}):{manifest.name}@{manifest.fingerprint[:12]}"
     return Dense(name, passages, _faiss.on_gpu(vectors), load(spec, device=device))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hopscope.runtime import index_folder
@@ -260,3 +261,13 @@ def test_recall_on_real_text_is_lucenes() -> None:
             wanted = set(row["supporting_titles"])
             recalls.append(len(wanted & {h.passage.title for h in hits[:k]}) / len(wanted))
         assert sum(recalls) / len(recalls) == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize("levels", [2, 9, 1_000_000])
+@pytest.mark.parametrize("size", [1, 64, 65, 640, 5000])
+@pytest.mark.parametrize("k", [1, 10, 78, 6000])
+def test_the_best_are_those_that_sorting_all_gives(levels: int, size: int, k: int) -> None:
+    """From few and from many passages, many of equal score or none."""
+    scores = np.random.default_rng(size).integers(0, levels, size).astype(np.float32)
+    every = sorted(np.flatnonzero(scores), key=lambda at: (-scores[at], at))
+    assert bm25._best(scores, k).tolist() == every[:k]
