@@ -9,18 +9,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from math import nan
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from hopscope.lab.statistics import Bootstrap, Column
+from hopscope.lab.statistics import Bootstrap, Column, Floats
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.prices import Price
 from hopscope.runtime.types import Question, Run, Usage
 from hopscope.store.experiment_records import Experiment
 from hopscope.store.figures import Asked, Figures, Retrieval, Value
 from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case
-from hopscope.tracing.erag import ERAG
+
+if TYPE_CHECKING:
+    from hopscope.tracing.erag import ERAG
 
 By = Literal["workflow", "experiment", "reader", "retriever", "seed", "hops", "kind"]
 """What rows of tables are told apart by, besides the arm: a setting of the experiments, or a
@@ -28,6 +31,8 @@ property of the questions."""
 OF_QUESTIONS: tuple[By, ...] = ("hops", "kind")
 
 FAILED = "the run failed"
+BATCH = 250
+"""Answers that are judged at once."""
 
 
 class Measure(NamedTuple):
@@ -85,7 +90,7 @@ class Results:
     """The runs of these ids."""
     prices: Callable[[str], Price] = lambda _: Price()
     """What a reader of this name costs."""
-    erag: ERAG | None = None
+    erag: "ERAG | None" = None
     """What labels passages; None where no reader was named for it."""
 
     @cached_property
@@ -136,33 +141,51 @@ class Results:
             raise UsageError(f"no measure {name!r}: choose from {names}")
         return found
 
-    def binary(self, measure: Measure) -> bool:
-        return measure.name in self.metrics and self.metrics[measure.name].binary
+    @cached_property
+    def columns(self) -> dict[tuple[str, str], Column]:
+        """The mean of each measure over each system's items, by system and measure."""
+        return {
+            (system, measure.name): self.mean(
+                [found.asked for found in rows],
+                [measure.of(found) for found in rows],
+                binary=measure.name in self.metrics and self.metrics[measure.name].binary,
+            )
+            for system, rows in self.by_system.items()
+            for measure in self.measures
+        }
 
-    def column(self, system: str, measure: Measure) -> Column:
-        """The mean of a measure over a system's items."""
-        rows = [(found.asked, measure.of(found)) for found in self.by_system[system]]
-        return self.mean(rows, binary=self.binary(measure))
-
-    def mean(self, rows: Iterable[tuple[Asked, Value]], *, binary: bool = False) -> Column:
+    def mean(
+        self, asked: Sequence[Asked], values: Sequence[Value], *, binary: bool = False
+    ) -> Column:
         """The mean of any values of questions."""
-        return self.ratio(((asked, value, 1.0) for asked, value in rows), binary=binary)
+        return self.ratio(asked, values, np.ones(len(values)), binary=binary)
 
-    def ratio(self, rows: Iterable[tuple[Asked, Value, float]], *, binary: bool = False) -> Column:
+    def ratio(
+        self,
+        asked: Sequence[Asked],
+        values: Sequence[Value],
+        weights: Sequence[float] | Floats,
+        *,
+        binary: bool = False,
+    ) -> Column:
         """The sum of any values of questions by that of the weights of those measured."""
-        above, below, measured, asked = np.zeros((4, len(self.questions)))
-        reasons: Counter[str] = Counter()
-        for question, value, weight in rows:
-            place = self.questions[question]
-            asked[place] += 1
-            if isinstance(value, str):
-                reasons[value] += 1
-            else:
-                above[place] += value
-                below[place] += weight
-                measured[place] += 1
-        reason = next((why for why, _ in reasons.most_common(1)), "nothing was asked")
-        return Column(above, below, measured, asked, binary=binary, reason=reason)
+        places = np.array([self.questions[question] for question in asked], int)
+        numbers = np.array([nan if isinstance(v, str) else v for v in values], float)
+        reasons = Counter(value for value in values if isinstance(value, str))
+        measured = np.isfinite(numbers)
+
+        def sums(of: Floats) -> Floats:
+            found = np.bincount(places[measured], of[measured], len(self.questions))
+            return found.astype(float)
+
+        return Column(
+            sums(numbers),
+            sums(np.asarray(weights, float)),
+            sums(np.ones(len(values))),
+            np.bincount(places, minlength=len(self.questions)).astype(float),
+            binary=binary,
+            reason=next((why for why, _ in reasons.most_common(1)), "nothing was asked"),
+        )
 
     def right(self, found: Figures) -> bool | None:
         """Whether an item's answer is; None where nobody can say."""
@@ -219,18 +242,20 @@ class Results:
     @cached_property
     def _judged(self) -> dict[str, dict[tuple[Asked, str | None], Value]]:
         """By metric, what it says of each answer to each question; equal ones are judged once."""
-        distinct = dict.fromkeys((f.asked, f.answer) for f in self.figures if not f.error)
-        cases = [
-            Case(Question(text=asked.text, answers=asked.answers, id=asked.id), answer)
-            for asked, answer in distinct
-        ]
-        return {
-            name: {
-                pair: score.reason or "" if score.value is None else score.value
-                for pair, score in zip(distinct, metric.score(cases), strict=True)
-            }
-            for name, metric in self.metrics.items()
+        pairs = list(dict.fromkeys((f.asked, f.answer) for f in self.figures if not f.error))
+        asked = {
+            each: Question(text=each.text, answers=each.answers, id=each.id)
+            for each in self.questions
         }
+        found: dict[str, dict[tuple[Asked, str | None], Value]] = {n: {} for n in self.metrics}
+        # A few at a time, so that what one metric normalised is remembered for the next.
+        for start in range(0, len(pairs), BATCH):
+            part = pairs[start : start + BATCH]
+            cases = [Case(asked[question], answer) for question, answer in part]
+            for name, metric in self.metrics.items():
+                for pair, score in zip(part, metric.score(cases), strict=True):
+                    found[name][pair] = score.reason or "" if score.value is None else score.value
+        return found
 
     def _scores(self, name: str) -> Callable[[Figures], Value]:
         return _unless_failed(lambda found: self._judged[name][found.asked, found.answer])

@@ -11,6 +11,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from rapidfuzz.distance import Indel
@@ -28,6 +29,11 @@ _CLOSED = frozenset({"yes", "no", "noanswer"})
 
 def normalise(answer: str, normaliser: Normaliser = "squad") -> str:
     """Lower case, no ASCII punctuation, no articles, single spaces; may be empty ("The")."""
+    return _normalise(answer, normaliser)
+
+
+@lru_cache(maxsize=1024)  # an answer is compared with each gold, by each metric
+def _normalise(answer: str, normaliser: Normaliser) -> str:
     plain = answer.lower().translate(_GLUE if normaliser == "squad" else _SPACE)
     return " ".join(_ARTICLES.sub(" ", plain).split())
 

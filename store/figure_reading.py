@@ -1,10 +1,11 @@
 """From rows to the figures of an experiment's items: few queries and no records, as there are tens
 of thousands of rows and seconds to read them in."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, func, select
+from sqlalchemy import Connection, Row, Select, case, func, select
 
 from hopscope.store.figures import NOT_APPRAISED, Asked, Figures, Retrieval, Value
 from hopscope.store.schema import (
@@ -19,18 +20,16 @@ from hopscope.store.schema import (
     steps,
 )
 
-Credited = dict[tuple[str, str], Value]
-"""By meter and rule."""
-
 RULES = ("trajectory", "shapley", "leave_one_out")
 
 
 def read_figures(connection: Connection, experiment: int, name: str) -> list[Figures]:
     """Of the items that are done, in the order of the plan."""
     asked = _questions(connection, experiment)
-    labels = dict(_pairs(connection, _of(arms, experiment, arms.c.position, arms.c.label)))
+    of_arms = _of(arms, experiment, arms.c.position, arms.c.label)
+    labels: dict[int, str] = dict(map(tuple, _rows(connection, of_arms)))
     counted = _counted(connection, experiment)
-    credited = _whole_runs(connection, experiment, chosen(connection, experiment))
+    utilities = _utilities(connection, experiment, chosen(connection, experiment))
     query = (
         select(items.c.question, items.c.arm, items.c.run, items.c.error_type)
         .add_columns(items.c.error_message, runs.c.id, runs.c.answer, runs.c.seconds)
@@ -38,7 +37,7 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
         .where(items.c.experiment == experiment, items.c.status.in_(("ok", "failed")))
         .order_by(items.c.position)
     )
-    nothing: Credited = {}
+    none = (NOT_APPRAISED,) * 3
     return [
         Figures(
             name,
@@ -49,9 +48,9 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
             answer,
             *counted.get(run, (0, 0, 0, 0)),
             seconds or 0.0,
-            *_utilities(credited.get(run, nothing)),
+            *utilities.get(run, none),
         )
-        for question, arm, run, error, message, run_id, answer, seconds in connection.execute(query)
+        for question, arm, run, error, message, run_id, answer, seconds in _rows(connection, query)
     ]
 
 
@@ -66,46 +65,59 @@ def read_retrievals(connection: Connection, experiment: int) -> list[Retrieval]:
         .where(items.c.experiment == experiment)
         .order_by(steps.c.run, steps.c.position)
     )
-    found: list[Retrieval] = []
+    made: list[list[Any]] = []
     last, ordinal = None, 0
-    for run_id, run, index, kind, tokens in connection.execute(query):
+    for run_id, run, index, kind, tokens in _rows(connection, query):
         if run != last:
             last, ordinal = run, 0
         if kind == "retrieve":
             ordinal += 1
-            given = shares.get((run, index), {})
-            values = (given.get(rule, NOT_APPRAISED) for rule in RULES)
-            found.append(Retrieval(run_id, ordinal, index, tokens, *values))
+            made.append([run, run_id, ordinal, index, tokens])
         elif ordinal:
-            found[-1] = found[-1]._replace(tokens=found[-1].tokens + tokens)
-    return found
+            made[-1][-1] += tokens
+    none = (NOT_APPRAISED,) * len(RULES)
+    return [
+        Retrieval(run_id, ordinal, index, tokens, *shares.get((run, index), none))
+        for run, run_id, ordinal, index, tokens in made
+    ]
 
 
 def chosen(connection: Connection, experiment: int) -> dict[int, int]:
     """The provenance that `tracing.report.chosen` would choose, by run: the one measured last of
     those that measured the whole run."""
     of = (credits.c.run, credits.c.provenance)
-    query = (
-        select(*of, func.max(appraisals.c.measured))
-        .join(items, items.c.run == credits.c.run)
-        .outerjoin(
-            appraisals,
-            and_(
-                appraisals.c.run == credits.c.run,
-                appraisals.c.provenance == credits.c.provenance,
-            ),
-        )
-        .where(items.c.experiment == experiment, credits.c.step == WHOLE_RUN)
-        .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
-        .group_by(*of)
+    whole = (
+        _credits(experiment, *of)
+        .where(credits.c.step == WHOLE_RUN, credits.c.rule == "total")
+        .distinct()
         .order_by(*of)
     )
-    best: dict[int, tuple[int, Any]] = {}
-    for run, provenance, when in connection.execute(query):
-        known = best.get(run)
-        if known is None or known[1] is None or (when is not None and when >= known[1]):
-            best[run] = (provenance, when)
-    return {run: provenance for run, (provenance, _) in best.items()}
+    found: dict[int, list[int]] = defaultdict(list)
+    for run, provenance in _rows(connection, whole):
+        found[run].append(provenance)
+    several = {run for run, provenances in found.items() if len(provenances) > 1}
+    measured = _last_measured(connection, experiment) if several else {}
+
+    def place(run: int, provenance: int) -> tuple[bool, Any]:
+        when = measured.get((run, provenance))
+        return when is not None, when or provenance
+
+    return {
+        run: max(provenances, key=lambda each, run=run: place(run, each))  # type: ignore[misc]
+        if run in several
+        else provenances[0]
+        for run, provenances in found.items()
+    }
+
+
+def _last_measured(connection: Connection, experiment: int) -> dict[tuple[int, int], Any]:
+    of = (appraisals.c.run, appraisals.c.provenance)
+    query = (
+        select(*of, func.max(appraisals.c.measured))
+        .where(appraisals.c.run.in_(_of(items, experiment, items.c.run)))
+        .group_by(*of)
+    )
+    return {(run, provenance): when for run, provenance, when in _rows(connection, query)}
 
 
 def _questions(connection: Connection, experiment: int) -> dict[int, Asked]:
@@ -116,7 +128,7 @@ def _questions(connection: Connection, experiment: int) -> dict[int, Asked]:
     )
     return {
         number: Asked(id, text, tuple(answers), kind, hops)
-        for number, id, text, answers, kind, hops in connection.execute(query)
+        for number, id, text, answers, kind, hops in _rows(connection, query)
     }
 
 
@@ -130,61 +142,75 @@ def _counted(connection: Connection, experiment: int) -> dict[int, tuple[int, in
     )
     return {
         run: (int(queries), int(calls), int(read), int(written))
-        for run, queries, calls, read, written in connection.execute(query)
+        for run, queries, calls, read, written in _rows(connection, query)
     }
 
 
-def _whole_runs(
+def _utilities(
     connection: Connection, experiment: int, provenances: dict[int, int]
-) -> dict[int, Credited]:
-    query = (
-        select(credits.c.run, credits.c.provenance, credits.c.meter, credits.c.rule)
-        .add_columns(credits.c.value, credits.c.reason)
-        .join(items, items.c.run == credits.c.run)
-        .where(items.c.experiment == experiment, credits.c.step == WHOLE_RUN)
-        .where(credits.c.passage == WHOLE_STEP, credits.c.rule.in_(("level", "total")))
-    )
-    found: dict[int, Credited] = {}
-    for run, provenance, meter, rule, value, reason in connection.execute(query):
+) -> dict[int, tuple[Value, ...]]:
+    """SePer with all evidence, ΔSePer and GroGU, by run."""
+    wanted = (("seper", "level"), ("seper", "total"), ("grogu", "total"))
+    pivot = [
+        column
+        for meter, rule in wanted
+        for column in _pivot((credits.c.meter == meter) & (credits.c.rule == rule))
+    ]
+    of = (credits.c.run, credits.c.provenance)
+    query = _credits(experiment, *of, *pivot).where(credits.c.step == WHOLE_RUN).group_by(*of)
+    found: dict[int, tuple[Value, ...]] = {}
+    for run, provenance, *parts in _rows(connection, query):
         if provenances.get(run) == provenance:
-            found.setdefault(run, {})[meter, rule] = reason if value is None else value
+            before, delta, grogu = _values(parts)
+            broken = [value for value in (before, delta) if isinstance(value, str)]
+            after: Any = broken[0] if broken else before + delta  # type: ignore[operator]
+            found[run] = (after, delta, grogu)
     return found
 
 
 def _shares(
     connection: Connection, experiment: int, provenances: dict[int, int]
-) -> dict[tuple[int, int], dict[str, Value]]:
-    """SePer's credits by run and step, then by rule."""
+) -> dict[tuple[int, int], tuple[Value, ...]]:
+    """SePer's credits by each of `RULES`, by run and step."""
+    pivot = [column for rule in RULES for column in _pivot(credits.c.rule == rule)]
+    of = (credits.c.run, credits.c.step, credits.c.provenance)
     query = (
-        select(credits.c.run, credits.c.step, credits.c.provenance, credits.c.rule)
-        .add_columns(credits.c.value, credits.c.reason)
-        .join(items, items.c.run == credits.c.run)
-        .where(items.c.experiment == experiment, credits.c.step != WHOLE_RUN)
-        .where(credits.c.passage == WHOLE_STEP, credits.c.meter == "seper")
-        .where(credits.c.rule.in_(RULES))
+        _credits(experiment, *of, *pivot)
+        .where(credits.c.step != WHOLE_RUN, credits.c.meter == "seper")
+        .group_by(*of)
     )
-    found: dict[tuple[int, int], dict[str, Value]] = {}
-    for run, step, provenance, rule, value, reason in connection.execute(query):
-        if provenances.get(run) == provenance:
-            found.setdefault((run, step), {})[rule] = reason if value is None else value
-    return found
+    return {
+        (run, step): _values(parts)
+        for run, step, provenance, *parts in _rows(connection, query)
+        if provenances.get(run) == provenance
+    }
 
 
-def _utilities(credited: Credited) -> tuple[Value, Value, Value]:
-    """SePer with all evidence, ΔSePer, GroGU."""
-    before = credited.get(("seper", "level"), NOT_APPRAISED)
-    delta = credited.get(("seper", "total"), NOT_APPRAISED)
-    after: Value
-    if isinstance(before, str) or isinstance(delta, str):
-        after = before if isinstance(before, str) else delta
-    else:
-        after = before + delta
-    return after, delta, credited.get(("grogu", "total"), NOT_APPRAISED)
+def _credits(experiment: int, *columns: Any) -> Select[Any]:
+    """Credits of its runs, without those of single passages."""
+    return select(*columns).where(
+        credits.c.run.in_(_of(items, experiment, items.c.run)), credits.c.passage == WHOLE_STEP
+    )
+
+
+def _pivot(condition: Any) -> tuple[Any, Any]:
+    """Value and reason of the one credit of a group that the condition holds for."""
+    return (
+        func.max(case((condition, credits.c.value))),
+        func.max(case((condition, credits.c.reason))),
+    )
+
+
+def _values(parts: list[Any]) -> tuple[Value, ...]:
+    """From values and reasons in turn."""
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return tuple((reason or NOT_APPRAISED) if value is None else value for value, reason in pairs)
 
 
 def _of(table: Any, experiment: int, *columns: Any) -> Select[Any]:
     return select(*columns).where(table.c.experiment == experiment)
 
 
-def _pairs(connection: Connection, query: Select[Any]) -> Iterable[tuple[Any, Any]]:
-    return ((row[0], row[1]) for row in connection.execute(query))
+def _rows(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+    # One by one they take three times as long.
+    return connection.execute(query).all()

@@ -18,11 +18,10 @@ def build(results: Results) -> list[Table]:
     columns: list[tuple[int, str, Column]] = []
     for system in results.systems:
         for ordinal, found in sorted(by_ordinal(results, system).items()):
-            for rule in RULES:
-                values = [(asked, getattr(retrieval, rule)) for asked, retrieval in found]
-                columns.append((len(rows), rule, results.mean(values)))
-            tokens = results.mean((asked, float(retrieval.tokens)) for asked, retrieval in found)
-            columns.append((len(rows), "tokens", tokens))
+            asked = [question for question, _ in found]
+            for name in (*RULES, "tokens"):
+                values = [getattr(retrieval, name) for _, retrieval in found]
+                columns.append((len(rows), name, results.mean(asked, values)))
             rows.append({"system": system, "retrieval": ordinal, "runs": len(found)})
     figures = estimates([column for _, _, column in columns], results.bootstrap)
     for (place, name, _), figure in zip(columns, figures, strict=True):

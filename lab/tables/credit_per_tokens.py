@@ -16,12 +16,13 @@ def build(results: Results) -> list[Table]:
     columns: list[Column] = []
     total = results.measure("seper_delta")
     for system, found in results.by_system.items():
-        whole = ((f.asked, total.of(f), f.tokens / 1000) for f in found)
-        columns.append(results.ratio(whole))
+        asked, values = [f.asked for f in found], [total.of(f) for f in found]
+        columns.append(results.ratio(asked, values, [f.tokens / 1000 for f in found]))
         rows.append({"system": system, "part": "whole run"})
         for ordinal, made in sorted(by_ordinal(results, system).items()):
-            shares = ((asked, each.shapley, each.tokens / 1000) for asked, each in made)
-            columns.append(results.ratio(shares))
+            asked, values = [question for question, _ in made], [each.shapley for _, each in made]
+            thousands = [each.tokens / 1000 for _, each in made]
+            columns.append(results.ratio(asked, values, thousands))
             rows.append({"system": system, "part": f"retrieval {ordinal}"})
     figures = estimates(columns, results.bootstrap)
     for row, figure in zip(rows, figures, strict=True):

@@ -14,7 +14,7 @@ from hopscope.lab.tables._table import Table, methods
 def build(results: Results) -> list[Table]:
     pairs = list(combinations(results.systems, 2))
     measures = results.measures
-    columns = {(s, m.name): results.column(s, m) for s in results.systems for m in measures}
+    columns = results.columns
     cells = [(measure, one, other) for measure in measures for one, other in pairs]
     found = differences(
         [(columns[one, m.name], columns[other, m.name]) for m, one, other in cells],

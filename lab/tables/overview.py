@@ -8,7 +8,8 @@ from hopscope.lab.tables._table import Cell, Table, methods
 def build(results: Results) -> list[Table]:
     measures = results.measures
     cells = [(system, measure) for system in results.systems for measure in measures]
-    found = estimates([results.column(*cell) for cell in cells], results.bootstrap)
+    columns = [results.columns[system, measure.name] for system, measure in cells]
+    found = estimates(columns, results.bootstrap)
     rows: dict[str, dict[str, Cell]] = {
         system: {
             "system": system,
