@@ -26,6 +26,7 @@ from hopscope.cli import (
     score,
     show,
 )
+from hopscope.cli.eval import eval_command
 
 app = typer.Typer(
     name="hopscope",
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("run")(run.run_command)
 app.command("resume")(resume.resume)
+app.command("eval")(eval_command)
 app.command("show")(show.show)
 app.command("credit")(credit.credit)
 app.command("ls")(show.ls)

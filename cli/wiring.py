@@ -1,7 +1,7 @@
 """Turns what a user names on the command line into live objects."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,29 @@ def workflow(name: str, options: dict[str, str]) -> "Workflow":
     module = components.load(workflows, name)
     resolved = components.parse_options(module.build, options)
     return Workflow(name=name, graph=module.build(**resolved), options=resolved)
+
+
+def rebuilt(name: str, options: Mapping[str, Any]) -> "Workflow":
+    """Build a workflow with all its options, as JSON kept them.
+
+    Raises:
+        UsageError: this version's workflow has other options.
+    """
+    from typing import get_type_hints
+
+    from pydantic import TypeAdapter, ValidationError
+
+    from hopscope import workflows
+    from hopscope.runtime import components
+    from hopscope.runtime.run import Workflow
+
+    build = components.load(workflows, name).build
+    hints = get_type_hints(build, include_extras=True)
+    try:
+        resolved = {key: TypeAdapter(hints[key]).validate_python(v) for key, v in options.items()}
+    except (KeyError, ValidationError):
+        raise UsageError(f"{name} no longer takes the options {dict(options)}") from None
+    return Workflow(name=name, graph=build(**resolved), options=resolved)
 
 
 def takes(name: str, option: str) -> bool:

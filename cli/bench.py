@@ -1,0 +1,102 @@
+"""All that answers questions and measures the answers, built from what a user named."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hopscope.cli import render, retrieval, wiring
+from hopscope.cli.appraise import Appraiser, Measuring
+from hopscope.lab.experiment import Models, Settings, run_id
+from hopscope.lab.workers import Done
+from hopscope.runtime.errors import HopscopeError
+from hopscope.runtime.ports import Entailment, Reader
+from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import RunError
+from hopscope.store.experiment_records import Arm, Claimed
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a worker makes its bench: plain data that another process can be sent."""
+
+    settings: Settings
+    name: str
+    """Of the experiment."""
+
+    @contextmanager
+    def __call__(self) -> Iterator["Bench"]:
+        from hopscope.tracing.telemetry import captures_content, telemetry
+
+        settings = self.settings
+        judge = wiring.entailment(settings.entailment)
+        reader = wiring.reader(settings.reader)
+        deps = Deps(
+            reader=reader,
+            retriever=retrieval.retriever(settings.corpus, reader, seed=settings.seed),
+            entailment=judge,
+            seed=settings.seed,
+            capture_content=captures_content(),
+        )
+        with telemetry(warn=render.note):
+            yield Bench(self.name, deps, reader, judge, measuring(settings))
+
+
+def measuring(settings: Settings) -> Measuring:
+    return Measuring(
+        samples=settings.samples,
+        seed=settings.seed,
+        options=settings.options,
+        meters=settings.meters,
+        rules=settings.rules,
+    )
+
+
+@dataclass
+class Bench:
+    """Does items of an experiment, one at a time."""
+
+    name: str
+    deps: Deps
+    reader: Reader
+    judge: Entailment
+    measuring: Measuring
+    _workflows: dict[str, Workflow] = field(default_factory=dict)
+
+    @property
+    def models(self) -> Models:
+        return Models(
+            reader=self.reader.name,
+            retriever=self.deps.retriever.name,
+            entailment=self.judge.name,
+        )
+
+    def do(self, claimed: Claimed) -> Done:
+        """Run, then measure what there is of the run, failed or not."""
+        from hopscope.tracing.evaluators import emit
+
+        result = run(
+            self._workflow(claimed.arm),
+            claimed.entry.question,
+            self.deps,
+            run_id=run_id(self.name, claimed),
+        )
+        if not result.steps or not self.measuring.meters:
+            return Done(result, error=result.error)
+        # A new one each time: what it remembered would make the cost of a question depend on which
+        # were asked before it.
+        appraiser = Appraiser(self.reader, self.judge, self.measuring)
+        try:
+            credits, appraisal = appraiser.appraise(result)
+        except HopscopeError as error:
+            told = RunError(type=type(error).__name__, message=f"not measured: {error}")
+            return Done(result, error=result.error or told)
+        emit(result, credits, capture=self.deps.capture_content)
+        return Done(result, tuple(credits), (appraisal,), result.error)
+
+    def _workflow(self, arm: Arm) -> Workflow:
+        if arm.label not in self._workflows:
+            options = arm.settings["options"]
+            assert isinstance(options, Mapping)
+            self._workflows[arm.label] = wiring.rebuilt(arm.workflow, options)
+        return self._workflows[arm.label]

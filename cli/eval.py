@@ -1,0 +1,188 @@
+"""`hopscope eval`: a whole dataset by one or more workflows, resumable, each question once."""
+
+from typing import Annotated
+
+import typer
+
+from hopscope.cli import render, wiring
+from hopscope.cli.run import (
+    CorpusSpec,
+    Database,
+    Depth,
+    EntailmentSpec,
+    Json,
+    Options,
+    ReaderSpec,
+    Samples,
+    Seed,
+)
+
+Data = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[DATA]",
+        help="Questions: a .jsonl or .json file of HotpotQA, 2WikiMultiHopQA, MuSiQue, FlashRAG or "
+        "our own form, or hopland:dev, hopland:test.",
+        envvar="HOPSCOPE_EVAL_DATA",
+    ),
+]
+Workflows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workflow",
+        "-w",
+        metavar="W[:KEY=VALUE,...]",
+        help="How to answer them, with options of its own; repeat to compare. By default ircot. "
+        "[env var: HOPSCOPE_WORKFLOWS, one a line]",
+    ),
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="EXP",
+        help="What the experiment is called; that of the data by default. The same command goes on "
+        "with it.",
+        envvar="HOPSCOPE_EXPERIMENT",
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="EXP",
+        help="Repeat that experiment, with all its settings, under another --name.",
+        envvar="HOPSCOPE_EVAL_FROM",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(min=1, help="Ask the first N questions only.", envvar="HOPSCOPE_EVAL_LIMIT"),
+]
+SampleIds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sample-id",
+        metavar="ID",
+        help="Ask only the question of this id; repeatable. [env var: HOPSCOPE_SAMPLE_IDS, one a "
+        "line]",
+    ),
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        min=1, help="Processes, each with a reader of its own.", envvar="HOPSCOPE_WORKERS"
+    ),
+]
+Meters = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B|none", help="What to measure runs with.", envvar="HOPSCOPE_EVAL_METERS"
+    ),
+]
+Rules = Annotated[
+    str,
+    typer.Option(metavar="A,B", help="How to share it among steps.", envvar="HOPSCOPE_EVAL_RULES"),
+]
+RetryFailed = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed", help="Try again what failed before.", envvar="HOPSCOPE_RETRY_FAILED"
+    ),
+]
+Deterministic = Annotated[
+    bool,
+    typer.Option(
+        "--deterministic",
+        help="Compute so that the same seed gives the same to the last digit; slower.",
+        envvar="HOPSCOPE_DETERMINISTIC",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Check everything and tell what it will cost, going by a few questions.",
+        envvar="HOPSCOPE_DRY_RUN",
+    ),
+]
+
+OF_THIS_GO = frozenset({"name", "from_", "workers", "retry_failed", "dry_run", "db", "json"})
+"""Parameters that are not settings of the experiment."""
+
+
+def eval_command(
+    context: typer.Context,
+    data: Data = None,
+    workflow: Workflows = None,
+    name: Name = None,
+    from_: From = None,
+    corpus: CorpusSpec = wiring.HOPLAND,
+    reader: ReaderSpec = wiring.TINY,
+    entailment: EntailmentSpec = "lexical",
+    k: Depth = None,
+    option: Options = None,
+    meters: Meters = "seper,seper_hard,grogu",
+    rules: Rules = "trajectory,leave_one_out,shapley",
+    samples: Samples = 10,
+    seed: Seed = 0,
+    limit: Limit = None,
+    sample_id: SampleIds = None,
+    workers: Workers = 1,
+    retry_failed: RetryFailed = False,
+    deterministic: Deterministic = False,
+    dry_run: DryRun = False,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Answer all questions of a dataset by one or more workflows and measure every step. What is
+    done is kept: the same command goes on where it stopped."""
+    from hopscope.cli import evaluation
+
+    go = evaluation.Go(workers, retry_failed, dry_run, db, json)
+    try:
+        if from_ is not None:
+            _check_alone(context)
+            asked = evaluation.again(from_, name=name, db=db)
+        else:
+            if data is None:
+                raise typer.BadParameter("name a file of questions", param_hint="DATA")
+            asked = evaluation.resolve(
+                data,
+                named=workflow or wiring.lines("HOPSCOPE_WORKFLOWS") or ["ircot"],
+                options=wiring.parse_pairs(option or wiring.lines("HOPSCOPE_OPTIONS")),
+                name=name,
+                corpus=corpus,
+                k=k,
+                reader=reader,
+                entailment=entailment,
+                meters=_names(meters),
+                rules=_names(rules),
+                samples=samples,
+                seed=seed,
+                limit=limit,
+                sample_ids=tuple(sample_id or wiring.lines("HOPSCOPE_SAMPLE_IDS")),
+                deterministic=deterministic,
+            )
+        code = evaluation.execute(asked, go)
+    except KeyboardInterrupt:
+        render.note("stopped: what was done is kept; the same command goes on with the rest")
+        code = 130
+    raise typer.Exit(code)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Of a list with commas; `none` is the empty one."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return () if names == ["none"] else tuple(names)
+
+
+def _check_alone(context: typer.Context) -> None:
+    """Raises UsageError if settings are given beside the experiment that has them all."""
+    from hopscope.runtime.errors import UsageError
+
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in OF_THIS_GO and source is not None and source.name == "COMMANDLINE":
+            flag = "DATA" if name == "data" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} does not go with --from, which repeats what was asked for")

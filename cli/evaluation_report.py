@@ -1,0 +1,126 @@
+"""How experiments are told of when `hopscope eval` is done with them; `hopscope compare` tells
+more."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli import progress, render
+from hopscope.lab.experiment_tally import total
+from hopscope.tracing.answer_metrics import exact_match
+from hopscope.tracing.answer_metrics._metric import Case
+
+if TYPE_CHECKING:
+    from hopscope.lab.experiment_estimate import Estimate
+    from hopscope.lab.experiment_tally import Tally
+    from hopscope.lab.workers import Done
+    from hopscope.runtime.prices import Price
+    from hopscope.store.experiment_records import Experiment, Item
+    from hopscope.store.store import Store
+
+TOTALS = {"seper": "seper_delta", "seper_hard": "seper_hard_delta", "grogu": "grogu_delta"}
+"""What the total of each meter is called."""
+REASONS = 5
+"""Kinds of failures that are told."""
+
+
+def show(tally: "Tally", price: "Price", name: str) -> None:
+    render.out().print(progress.table(tally, price))
+    render.note(f"experiment {name} is kept: `hopscope compare {name}` tells more")
+
+
+def print_json(store: "Store", found: "Experiment") -> None:
+    """Settings, models and every item. All that differs between two goes with one seed is named
+    `created` or `seconds`."""
+    items = store.experiments.items(found.name)
+    credits = store.experiments.credits(found.name, rules=["total"], passages=False)
+    appraisals = store.experiments.appraisals(found.name)
+    metric = exact_match.build()
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        outcome = item.outcome
+        row: dict[str, Any] = {
+            **item.entry.question.model_dump(mode="json"),
+            "workflow": item.arm,
+            "status": item.status,
+            "attempts": item.attempts,
+            "error": item.error and item.error.model_dump(),
+            "run": None,
+        }
+        if outcome is not None:
+            measured = appraisals.get(outcome.run_id, [])
+            [score] = metric.score([Case(item.question, outcome.answer)])
+            given = credits.get(outcome.run_id, [])
+            row["run"] = {
+                **outcome.model_dump(mode="json", exclude={"started", "run_id"}),
+                "id": outcome.run_id,
+                "exact_match": score.model_dump(mode="json"),
+                **{
+                    key: measurement.model_dump(mode="json")
+                    for meter, key in TOTALS.items()
+                    if (measurement := total(given, meter))
+                },
+                "measuring": [
+                    {"usage": each.usage.model_dump(), "seconds": each.seconds} for each in measured
+                ],
+            }
+        rows.append(row)
+    whole = found.model_dump(mode="json")
+    render.print_json(
+        {
+            "experiment": whole,
+            "progress": store.experiments.progress(found.name).model_dump(),
+            "items": rows,
+        }
+    )
+
+
+def say_why(failed: "Sequence[Item]") -> None:
+    """Remark on what failed, each kind of error once."""
+    told: dict[str, str] = {}
+    kinds: Counter[str] = Counter()
+    for item in failed:
+        if item.error is not None:
+            kinds[item.error.type] += 1
+            told.setdefault(item.error.type, item.error.message)
+    render.note(f"{len(failed)} failed; `--retry-failed` tries them again")
+    for kind, count in kinds.most_common(REASONS):
+        render.note(f"{count} x {kind}: {render.plain(told[kind])}")
+
+
+def say_trial_failed(arm: str, tried: "Sequence[Done]") -> None:
+    for done in tried:
+        if done.error is not None:
+            render.note(f"a trial of {arm} failed: {render.plain(done.error.message)}")
+            return
+
+
+def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> None:
+    if json:
+        estimates = [each.model_dump(mode="json") for each in found]
+        render.print_json({"experiment": name, "estimates": estimates})
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2))
+    table.add_column("workflow", overflow="fold")
+    for column in ("left", "calls", "tokens in", "tokens out", "time", "cost", "going by"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for each in found:
+        table.add_row(
+            Text(render.plain(each.arm)),
+            f"{each.items:,}",
+            _about(each.calls),
+            _about(each.input_tokens),
+            _about(each.output_tokens),
+            "-" if each.seconds is None else progress.duration(each.seconds),
+            "-" if each.cost is None else f"{each.cost:,.4f}",
+            f"{each.n} ({each.basis})",
+        )
+    render.out().print(table)
+    render.note("a dry run: nothing is kept; rows whose price is not known cost -")
+
+
+def _about(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"

@@ -1,0 +1,134 @@
+"""How an experiment is getting on, while it runs: a table that is drawn anew on a terminal, a line
+now and then elsewhere; on stderr."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from hopscope.cli.render import number, plain
+
+if TYPE_CHECKING:
+    from hopscope.lab.experiment_tally import Row, Tally
+    from hopscope.runtime.prices import Price
+    from hopscope.runtime.types import Usage
+
+LINE_SECONDS = 10.0
+"""Between two lines, where there is no terminal."""
+
+
+class Board:
+    """The figures of a tally, and how fast they grow."""
+
+    def __init__(self, tally: "Tally", price: "Price") -> None:
+        self._tally = tally
+        self._price = price
+        self._began = time.monotonic()
+        self._done_before = tally.all.done
+        self._tokens = 0
+
+    def add(self, usage: "Usage") -> None:
+        """Count what was spent now."""
+        self._tokens += usage.tokens
+
+    def __rich__(self) -> Group:
+        """The table; drawn by rich whenever it likes."""
+        whole = self._tally.all
+        bar = ProgressBar(total=max(1, whole.items), completed=whole.done, width=40)
+        return Group(table(self._tally, self._price), bar, Text(self.line()))
+
+    def line(self) -> str:
+        """All in one line."""
+        whole, elapsed = self._tally.all, time.monotonic() - self._began
+        parts = [f"{whole.done:,} of {whole.items:,} done"]
+        if whole.failed:
+            parts.append(f"{whole.failed:,} failed")
+        parts.append(f"{whole.usage.tokens:,} tokens")
+        if self._tokens:
+            parts.append(f"{self._tokens / elapsed:,.0f} tokens/s")
+        if (cost := money(whole, self._price)) is not None:
+            parts.append(f"{cost:,.4f} {self._price.currency}")
+        parts.append(f"EM {number(whole.right.value)}")
+        parts.append(f"ΔSePer {number(whole.gain.value, signed=True)}")
+        now, left = whole.done - self._done_before, whole.items - whole.done
+        if now and left:
+            parts.append(f"{duration(left * elapsed / now)} left")
+        return ", ".join(parts)
+
+
+@contextmanager
+def showing(board: Board) -> "Iterator[Lines | None]":
+    """Show the board while the block runs. Without a terminal, what this gives prints lines."""
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        lines = Lines(board)
+        yield lines
+        lines.print()
+        return
+    with Live(board, console=console, refresh_per_second=4):
+        yield None
+
+
+class Lines:
+    """Prints the board's line when there is something new, not too often."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._printed = time.monotonic()
+        self._last = ""
+
+    def tick(self) -> None:
+        if time.monotonic() - self._printed >= LINE_SECONDS:
+            self.print()
+
+    def print(self) -> None:
+        line = self._board.line()
+        if line != self._last:
+            print(line, file=sys.stderr, flush=True)
+        self._last, self._printed = line, time.monotonic()
+
+
+def table(tally: "Tally", price: "Price") -> Table:
+    """One line for each arm."""
+    found = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2))
+    found.add_column("workflow", overflow="fold")
+    for name in ("done", "failed", "EM", "ΔSePer", "retrievals", "calls", "tokens", "cost"):
+        found.add_column(name, justify="right", no_wrap=True)
+    for label, row in tally.rows.items():
+        cost = money(row, price)
+        found.add_row(
+            Text(plain(label)),
+            f"{row.done:,}/{row.items:,}",
+            f"{row.failed:,}" if row.failed else "",
+            _mean(row.right.value, row.right.n, row.done),
+            _mean(row.gain.value, row.gain.n, row.done, signed=True),
+            f"{row.queries:,}",
+            f"{row.usage.calls:,}",
+            f"{row.usage.tokens:,}",
+            "-" if cost is None else f"{cost:,.4f} {price.currency}",
+        )
+    return found
+
+
+def money(row: "Row", price: "Price") -> float | None:
+    """What was spent; None where the reader's price is not known."""
+    return None if price.model is None else price.of(row.usage, queries=row.queries)
+
+
+def duration(seconds: float) -> str:
+    """As h:mm:ss or m:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _mean(value: float | None, n: int, done: int, *, signed: bool = False) -> str:
+    text = number(value, signed=signed)
+    return text if value is None or n == done else f"{text} ({n})"

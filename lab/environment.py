@@ -1,0 +1,101 @@
+"""What an experiment ran on: versions and hardware, for its record; and how to make it repeat."""
+
+import os
+import platform
+import socket
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pydantic import JsonValue
+
+PACKAGES = (
+    "hopscope", "torch", "transformers", "tokenizers", "numpy", "langgraph", "bm25s", "PyStemmer",
+    "faiss-cpu", "faiss-gpu-cu12", "pyserini", "vllm", "scipy", "sqlalchemy", "ray",
+)  # fmt: skip
+"""What results or their storage can depend on."""
+
+
+def versions(packages: Iterable[str] = PACKAGES) -> dict[str, JsonValue]:
+    """Of Python and those packages that are installed."""
+    found: dict[str, JsonValue] = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware() -> dict[str, JsonValue]:
+    """Processors, memory and accelerators of this machine. Loads torch."""
+    import torch
+
+    devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return {
+        "machine": platform.machine(),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": _memory(),
+        "accelerators": list(devices),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def make_deterministic() -> None:
+    """Compute in one thread, whose sums have one order, and by no algorithm that varies."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    import torch
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+
+
+def owner() -> str:
+    """This process, as others can tell whether it lives: host, number and when it began."""
+    return f"{socket.gethostname()}/{os.getpid()}/{_began(os.getpid())}"
+
+
+def is_dead(owner: str) -> bool:
+    """Whether a process that called itself so is known to have ended; of another host nobody
+    knows."""
+    host, pid, began = owner.rsplit("/", 2)
+    return host == socket.gethostname() and (not _lives(int(pid)) or _began(int(pid)) != began)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _began(pid: int) -> str:
+    """When a process began, in clock ticks since the machine did; empty where that is unknown.
+
+    Numbers of processes are used again; a number and its beginning are not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None

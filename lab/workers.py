@@ -1,0 +1,232 @@
+"""Processes that answer and measure questions, each with a reader of its own.
+
+Processes and not threads: a torch model computes one request at a time, so that threads would only
+gain by putting requests of several questions into one batch; that rounds differently from run to
+run, and on processors it saves less (see docs/experiments.md) than one process per core does.
+
+Invariant: whatever becomes of a worker, every item that was given out comes back once: with its
+run, or with the error that took its place. A worker ends when the process that started it does.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple, Protocol, Self
+
+from pydantic import JsonValue
+
+from hopscope.lab import environment
+from hopscope.lab.experiment import Models
+from hopscope.runtime.errors import HopscopeError, UsageError
+from hopscope.runtime.types import Appraisal, Credit, Run, RunError
+from hopscope.store.experiment_records import Claimed
+
+
+class Done(NamedTuple):
+    """What became of an item."""
+
+    run: Run | None
+    credits: tuple[Credit, ...] = ()
+    appraisals: tuple[Appraisal, ...] = ()
+    error: RunError | None = None
+    """Why it counts as failed."""
+
+
+class Bench(Protocol):
+    """All that is needed to answer and measure questions."""
+
+    @property
+    def models(self) -> Models: ...
+
+    def do(self, claimed: Claimed) -> Done:
+        """Answer and measure one."""
+        ...
+
+
+END_SECONDS = 15.0
+"""How long an idle worker may take to deliver its spans and end."""
+
+Opening = Callable[[], AbstractContextManager[Bench]]
+"""Makes a bench in the process that calls it; can be sent to one."""
+
+
+class Ready(NamedTuple):
+    """A worker has loaded its models."""
+
+    models: Models
+    hardware: dict[str, JsonValue]
+
+
+class Trouble(NamedTuple):
+    """A worker could not load them."""
+
+    message: str
+    usage: bool
+    """The user can change that."""
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    ready: bool = False
+    at: Claimed | None = None
+
+
+class Pool:
+    """Workers, started together.
+
+    with Pool(opening, workers=4) as pool:
+        ready = pool.first()
+        while pool.idle and more:
+            pool.submit(more.pop())
+        for claimed, done in pool.wait(1.0): ...
+    """
+
+    def __init__(self, opening: Opening, *, workers: int, deterministic: bool = False) -> None:
+        self._opening = opening
+        self._deterministic = deterministic
+        self._context = get_context("spawn")
+        self._ready: Ready | None = None
+        threads = max(1, (os.cpu_count() or 1) // workers)
+        # Read by torch in the workers only; more threads than cores would wait for each other.
+        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+        self._workers = [self._start() for _ in range(workers)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def first(self) -> Ready:
+        """Wait until a worker is ready.
+
+        Raises:
+            UsageError, HopscopeError: it could not load its models.
+        """
+        while self._ready is None:
+            self.wait(1.0)
+        return self._ready
+
+    @property
+    def idle(self) -> int:
+        """Workers that wait for an item."""
+        return sum(worker.ready and worker.at is None for worker in self._workers)
+
+    @property
+    def busy(self) -> int:
+        """Items given out."""
+        return sum(worker.at is not None for worker in self._workers)
+
+    def submit(self, claimed: Claimed) -> None:
+        """Give an item to an idle worker."""
+        worker = next(w for w in self._workers if w.ready and w.at is None)
+        worker.at = claimed
+        try:
+            worker.pipe.send(claimed)
+        except OSError:  # it died meanwhile; `wait` will find out
+            return
+
+    def wait(self, seconds: float) -> list[tuple[Claimed, Done]]:
+        """What was done, as soon as there is any; nothing if that takes longer.
+
+        Raises:
+            UsageError, HopscopeError: a worker could not load its models.
+        """
+        by_pipe: dict[object, _Worker] = {worker.pipe: worker for worker in self._workers}
+        found: list[tuple[Claimed, Done]] = []
+        for pipe in wait([worker.pipe for worker in self._workers], timeout=seconds):
+            worker = by_pipe[pipe]
+            try:
+                message = worker.pipe.recv()
+            except (EOFError, OSError):
+                message = self._bury(worker)
+            if isinstance(message, Ready):
+                self._welcome(worker, message)
+            elif isinstance(message, Trouble):
+                raise (UsageError if message.usage else HopscopeError)(message.message)
+            elif worker.at is not None:
+                found.append((worker.at, message))
+                worker.at = None
+        return found
+
+    def close(self) -> None:
+        """End the workers, also in the middle of an item."""
+        for worker in self._workers:
+            worker.pipe.close()  # tells those that wait that nothing will come
+        for worker in self._workers:
+            if worker.ready and worker.at is None:
+                worker.process.join(END_SECONDS)
+            worker.process.kill()
+            worker.process.join()
+            worker.process.close()
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_serve, args=(theirs, self._opening, self._deterministic), daemon=True
+        )
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _welcome(self, worker: _Worker, ready: Ready) -> None:
+        self._ready = self._ready or ready
+        if ready.models != self._ready.models:
+            raise UsageError(
+                f"the models changed while they were loaded: {ready.models} after "
+                f"{self._ready.models}; begin again"
+            )
+        worker.ready = True
+
+    def _bury(self, worker: _Worker) -> Done | Trouble:
+        """Put another in the place of a worker that died."""
+        worker.process.join()
+        code = worker.process.exitcode
+        if not worker.ready:
+            return Trouble(f"a worker ended with exit code {code} before it was ready", False)
+        self._workers[self._workers.index(worker)] = self._start()
+        message = f"the process that was at it ended with exit code {code}"
+        if code == -signal.SIGKILL:
+            message += "; out of memory? try fewer --workers"
+        return Done(None, error=RunError(type="WorkerDied", message=message))
+
+
+def _serve(pipe: Connection, opening: Opening, deterministic: bool) -> None:
+    """A worker's life."""
+    # These often go to all processes of a group; the one that started this decides what to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        if deterministic:
+            environment.make_deterministic()
+        with opening() as bench:
+            pipe.send(Ready(bench.models, environment.hardware()))
+            while True:
+                pipe.send(_do(bench, pipe.recv()))
+    except HopscopeError as error:
+        pipe.send(Trouble(str(error), isinstance(error, UsageError)))
+    except (EOFError, OSError):  # nobody is there any more
+        return
+
+
+def _do(bench: Bench, claimed: Claimed) -> Done:
+    try:
+        return bench.do(claimed)
+    except Exception as error:  # an item that breaks a bench is a row with its error, no more
+        return Done(None, error=RunError(type=type(error).__name__, message=str(error)))
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
