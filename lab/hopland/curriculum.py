@@ -14,6 +14,8 @@ FULL = (
     ("yesno", 0.7),
     ("fixed", 0.4),
 )
+SHORT = (("1", 2.0), ("2", 6.0), ("3", 1.2), ("comparison", 0.5), ("yesno", 0.6), ("fixed", 0.3))
+"""For the end: chains of thought are mastered by then, two hops in one answer are not."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ STAGES = (
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
     Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
     Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, None, 0.70, 0.5),
-    Stage(Mix(MANY, FULL, 0.4, 0.2, 0.3, alike=0.5), 0.0, None, 1.0, 0.75),
+    Stage(Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, alike=0.5), 0.0, None, 1.0, 0.75),
 )
 CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
 CLOSED_SHARE = 0.06

@@ -56,7 +56,7 @@ class Searched(Sampler):
         draw = rng.random()
         if draw < 0.25:
             absent = set(rng.sample(range(len(queries)), rng.randrange(len(queries))))
-        elif draw < 0.5:
+        elif draw < 0.6:
             link = rng.choice([fact for fact in facts if fact in self.world.telling_of])
             absent = {first.get(self.world.telling_of[link], 0)}
         shown = [place for place, number in first.items() if number not in absent][:MOST]
