@@ -17,7 +17,7 @@ from hopscope.runtime.expression import sources as names_in
 from hopscope.runtime.rerankers._order import by_place
 from hopscope.runtime.rerankers._ranking import rank, windows
 from hopscope.runtime.stages import Fusion
-from hopscope.runtime.state import Deps
+from hopscope.runtime.state import Deps, declined
 from hopscope.runtime.types import Hit, Passage
 from hopscope.workflows import _eor_prompts
 from hopscope.workflows._pool import Retriever, Unit, parse_pool
@@ -91,6 +91,8 @@ class Plan:
         retriever = self.current(state)
         if retriever is None:
             return "vote"
+        if declined(state):
+            return "generate"  # this one and the rest, from what there is
         if self.to_retrieve(state):
             return "retrieve"
         if self.to_rerank(state):

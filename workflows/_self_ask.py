@@ -78,6 +78,17 @@ def dialogue(turns: Sequence[str]) -> str:
     return "".join([OPENING, *(f" {turn}\n{INTERMEDIATE}" for turn in turns)])
 
 
+def closing(turns: Sequence[str]) -> str:
+    """The dialogue so far, to be ended with the final answer whatever is still to be found out."""
+    return "".join([OPENING, *(f" {turn}" for turn in turns), f"\n{FINAL}"])
+
+
+def end(reply: str) -> Turn:
+    """The turn of a reply that was asked for the final answer."""
+    answer = reply.strip().partition("\n")[0].strip().removesuffix(".").strip()
+    return Turn(f"{FINAL} {answer}", "", answer=answer)
+
+
 def statements(
     question: str,
     answer: str,

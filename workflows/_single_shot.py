@@ -4,7 +4,7 @@ from langgraph.graph import START
 
 from hopscope.runtime.rerankers._item_prompts import Form
 from hopscope.runtime.rerankers._utility import Judgment, judge
-from hopscope.runtime.state import Deps
+from hopscope.runtime.state import Deps, declined
 from hopscope.runtime.step import step
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose
@@ -25,6 +25,6 @@ def single_shot(
     graph.add_node("judge_utility", judge_utility(how=judgment, first=first))
     graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", "judge_utility")
+    graph.add_conditional_edges("retrieve", declined, {False: "judge_utility", True: "answer"})
     graph.add_edge("judge_utility", "answer")
     return graph

@@ -18,7 +18,7 @@ from langgraph.graph import END, START
 from hopscope.runtime.components import Count
 from hopscope.runtime.fitting import generate
 from hopscope.runtime.prompts import chain_of_thought
-from hopscope.runtime.state import Deps, Graph, State, Update, merge
+from hopscope.runtime.state import Deps, Graph, State, Update, declined, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows._paragraphs import fresh
@@ -83,8 +83,9 @@ def next_step(state: State) -> Literal["retrieve", "read"]:
 @step("generate")
 def read(state: State, deps: Deps, *, reader: bool) -> Update:
     """Answer afresh from the paragraphs: the chain only served to find them. Without `reader` the
-    answer is taken from the chain."""
-    text = write(state, deps) if reader else " ".join(state["thoughts"])
+    answer is taken from the chain, if there is one."""
+    thoughts = state.get("thoughts", ())
+    text = write(state, deps) if reader or not thoughts else " ".join(thoughts)
     answer = extract_answer(text)
     found = text.strip() if answer is None else answer
     return {"answer": found, "parse_ok": answer is not None, "output": text}
@@ -105,7 +106,7 @@ def build(
     graph.add_node("reason", reason(max_steps=max_steps))
     graph.add_node("read", read(reader=reader))
     graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", "reason")
+    graph.add_conditional_edges("retrieve", declined, {False: "reason", True: "read"})
     graph.add_conditional_edges("reason", next_step)
     graph.add_edge("read", END)
     return graph

@@ -23,7 +23,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.rerankers._item_prompts import Form
 from hopscope.runtime.rerankers._ranking import rank
 from hopscope.runtime.rerankers._utility import Judgment, judge
-from hopscope.runtime.state import Deps
+from hopscope.runtime.state import Deps, declined
 from hopscope.runtime.step import step
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose, record, stopped
@@ -111,7 +111,7 @@ def build(
         graph.add_node(name, nodes[name])
     graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", loop[0])
+    graph.add_conditional_edges("retrieve", declined, {False: loop[0], True: "answer"})
     graph.add_conditional_edges(loop[0], stopped, {True: "answer", False: loop[1]})
     for node, after in pairwise(loop[1:]):
         graph.add_edge(node, after)

@@ -17,7 +17,7 @@ from hopscope.runtime import fitting
 from hopscope.runtime.answers import normalise
 from hopscope.runtime.components import Count
 from hopscope.runtime.prompts import chain_of_thought, short_answer
-from hopscope.runtime.state import Deps, Graph, State, Update, merge
+from hopscope.runtime.state import Deps, Graph, State, Update, declined, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows._text import extract_answer
@@ -70,6 +70,11 @@ def generate(
     return update
 
 
+def after_retrieval(state: State) -> Literal["generate", "__end__"]:
+    """The same paragraphs would give the same answer."""
+    return "__end__" if declined(state) and "answer" in state else "generate"
+
+
 def next_step(state: State) -> Literal["retrieve", "__end__"]:
     return "__end__" if "stop_reason" in state else "retrieve"
 
@@ -96,6 +101,6 @@ def build(
         ),
     )
     graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", "generate")
+    graph.add_conditional_edges("retrieve", after_retrieval)
     graph.add_conditional_edges("generate", next_step)
     return graph

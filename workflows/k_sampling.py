@@ -17,7 +17,7 @@ from pydantic import NonNegativeInt
 
 from hopscope.runtime.components import Count
 from hopscope.runtime.rerankers._utility import judge
-from hopscope.runtime.state import Deps
+from hopscope.runtime.state import Deps, declined
 from hopscope.runtime.step import step
 from hopscope.runtime.types import Passage, digest
 from hopscope.workflows import _candidates
@@ -65,7 +65,7 @@ def build(*, k: NonNegativeInt = 5, candidates: Count = 10, max_tokens: Count = 
     graph.add_node("vote", vote())
     graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", "judge_utility")
+    graph.add_conditional_edges("retrieve", declined, {False: "judge_utility", True: "answer"})
     graph.add_conditional_edges("judge_utility", partial(next_step, k=k), LOOP)
     graph.add_edge("vote", "answer")
     return graph

@@ -14,7 +14,7 @@ from langgraph.graph import START
 
 from hopscope.runtime.components import Count
 from hopscope.runtime.rerankers._ranking import rank, windows
-from hopscope.runtime.state import Deps
+from hopscope.runtime.state import Deps, declined
 from hopscope.runtime.step import step
 from hopscope.workflows import _candidates
 from hopscope.workflows._candidates import Graph, State, Update, choose, record
@@ -50,6 +50,6 @@ def build(
     graph.add_node("rank_relevance", rank_relevance(window=window, stride=stride, k=k))
     graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")
-    graph.add_edge("retrieve", "rank_relevance")
+    graph.add_conditional_edges("retrieve", declined, {False: "rank_relevance", True: "answer"})
     graph.add_conditional_edges("rank_relevance", next_step)
     return graph

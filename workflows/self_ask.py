@@ -19,7 +19,7 @@ from hopscope.runtime import fitting
 from hopscope.runtime.components import Count
 from hopscope.runtime.errors import EntailmentError
 from hopscope.runtime.prompts import short_answer
-from hopscope.runtime.state import Deps, merge
+from hopscope.runtime.state import Deps, declined, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows import _self_ask as form
@@ -43,7 +43,7 @@ def ask(state: SelfAskState, deps: Deps, *, rounds: int, max_tokens: int) -> Sel
     turns = state.get("thoughts", ())
 
     def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        so_far = form.dialogue(turns)
+        so_far = form.closing(turns) if declined(state) else form.dialogue(turns)
         return GenerationRequest(
             prompt=prompt(state["question"].text, evidence, form.TASK, prefix=so_far),
             max_tokens=max_tokens,
@@ -52,11 +52,11 @@ def ask(state: SelfAskState, deps: Deps, *, rounds: int, max_tokens: int) -> Sel
         )
 
     generation = fitting.generate(deps, state["evidence"], request)
-    turn = form.read(generation.text)
+    turn = form.end(generation.text) if declined(state) else form.read(generation.text)
     update: SelfAskUpdate = {"thoughts": (*turns, turn.text), "output": turn.text}
     update["parse_ok"] = turn.follow_up is not None or turn.answer is not None
     if turn.answer is not None:
-        update["stop_reason"] = "answer_marker"
+        update["stop_reason"] = "policy" if declined(state) else "answer_marker"
     elif turn.follow_up is None:
         update["stop_reason"] = "parse_failure" if turn.text else "empty_generation"
     elif len(turns) + 1 >= rounds:
