@@ -86,6 +86,12 @@ class Database:
                 if isinstance(driver, sqlite3.Connection):
                     driver.execute("PRAGMA foreign_keys = ON")
 
+    @contextmanager
+    def outside(self) -> Iterator[Connection]:
+        """A connection without a transaction, for what the database does only outside of one."""
+        with self._boundary(), self._engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -127,8 +133,9 @@ def _configure(connection: sqlite3.Connection, _: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    write = connection.get_execution_options().get(_WRITE, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE) else "BEGIN")
 
 
 def _write_ahead(connection: Connection) -> None:

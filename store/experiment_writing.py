@@ -17,7 +17,7 @@ from hopscope.store.experiment_reading import entry, read_arms
 from hopscope.store.experiment_records import Arm, Claimed, Entry, Experiment
 from hopscope.store.interning import intern_entries
 from hopscope.store.schema import arms, experiments, items, questions, runs, sittings
-from hopscope.store.writing import write_appraisal, write_credits, write_run
+from hopscope.store.writing import write_appraisal, write_credits, write_runs
 
 SILENT = timedelta(seconds=90)
 """After so long without a sign of life a sitting is taken for dead and its items are given to
@@ -116,7 +116,7 @@ def complete(
         return False
     number = None
     if run is not None:
-        write_run(connection, run)
+        write_runs(connection, [run])
         number = connection.execute(select(runs.c.number).where(runs.c.id == run.id)).scalar_one()
         write_credits(connection, {run.id: number}, credits)
         for appraisal in appraisals:

@@ -6,10 +6,11 @@ block each other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Column, Connection, Table, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from hopscope.runtime.types import Passage, Prompt, Provenance, digest
 from hopscope.store.experiment_records import Entry
@@ -22,6 +23,9 @@ from hopscope.store.schema import (
     questions,
     texts,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 T = TypeVar("T")
 
@@ -44,26 +48,25 @@ def listing_hash(passage: Passage) -> str:
     return digest(passage.content_hash, passage.id, passage.source)
 
 
-def intern_passages(connection: Connection, found: Iterable[Passage]) -> dict[str, int]:
-    """Numbers of the passages' listings, by `listing_hash`."""
-    distinct = {listing_hash(passage): passage for passage in found}
-    contents = {p.content_hash: {"title": p.title, "text": p.text} for p in distinct.values()}
+def intern_passages(connection: Connection, found: Iterable[Passage]) -> dict[Passage, int]:
+    """Numbers of the passages' listings."""
+    hashes = {passage: listing_hash(passage) for passage in set(found)}
+    contents = {p.content_hash: {"title": p.title, "text": p.text} for p in hashes}
     numbers = _intern(connection, passages, passages.c.content_hash, contents)
     rows = {
         key: {"passage": numbers[p.content_hash], "id": p.id, "source": p.source}
-        for key, p in distinct.items()
+        for p, key in hashes.items()
     }
-    return _intern(connection, listings, listings.c.hash, rows)
+    listed = _intern(connection, listings, listings.c.hash, rows)
+    return {passage: listed[key] for passage, key in hashes.items()}
 
 
-def intern_prompts(connection: Connection, found: Iterable[Prompt]) -> dict[str, int]:
-    """Numbers of the prompts, by `hash_of`."""
-    distinct = {hash_of(prompt): prompt for prompt in found}
-    contents = {
-        digest(m.content): {"text": m.content} for p in distinct.values() for m in p.messages
-    }
+def intern_prompts(connection: Connection, found: Iterable[Prompt]) -> dict[Prompt, int]:
+    """Numbers of the prompts."""
+    hashes = {prompt: hash_of(prompt) for prompt in set(found)}
+    contents = {digest(m.content): {"text": m.content} for p in hashes for m in p.messages}
     text_numbers = _intern(connection, texts, texts.c.hash, contents)
-    rows = {key: {"prefix": p.prefix, "shown": list(p.shown)} for key, p in distinct.items()}
+    rows = {key: {"prefix": p.prefix, "shown": list(p.shown)} for p, key in hashes.items()}
     numbers = _intern(connection, prompts, prompts.c.hash, rows)
     turns = [
         {
@@ -72,12 +75,12 @@ def intern_prompts(connection: Connection, found: Iterable[Prompt]) -> dict[str,
             "role": message.role,
             "text": text_numbers[digest(message.content)],
         }
-        for key, prompt in sorted(distinct.items())
+        for prompt, key in sorted(hashes.items(), key=itemgetter(1))
         for position, message in enumerate(prompt.messages)
     ]
     if turns:
         connection.execute(insert(connection, messages).on_conflict_do_nothing(), turns)
-    return numbers
+    return {prompt: numbers[key] for prompt, key in hashes.items()}
 
 
 def intern_provenances(connection: Connection, found: Iterable[Provenance]) -> dict[str, int]:
@@ -98,16 +101,21 @@ def intern_entries(connection: Connection, found: Iterable[Entry]) -> dict[str, 
     return _intern(connection, questions, questions.c.hash, rows)
 
 
-def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
-    """The values in lists short enough for one query."""
-    every = list(values)
-    return (every[i : i + CHUNK] for i in range(0, len(every), CHUNK))
+def chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """The values in lists short enough for one query, made as they come."""
+    left = iter(values)
+    while found := list(islice(left, size)):
+        yield found
 
 
-def insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+def insert(connection: Connection, table: Table) -> "postgresql.Insert | sqlite.Insert":
     """The database's own INSERT, which knows ON CONFLICT."""
     if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
         return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
     return sqlite.insert(table)
 
 

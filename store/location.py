@@ -31,7 +31,7 @@ def resolve(location: str | Path | None) -> URL:
         return URL.create("sqlite", database=str(Path(place).expanduser()))
     try:
         url = make_url(place)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter of a port that is no number
         raise StoreError(f"the database URL cannot be read: {_FORMS}") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")

@@ -4,7 +4,7 @@ Invariant: `load(save(run))` equals `run`, whatever its status, and saving it ag
 nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -17,12 +17,17 @@ from hopscope.store.experiments import Experiments
 from hopscope.store.interning import chunks
 from hopscope.store.location import default_url as default_url
 from hopscope.store.location import resolve
+from hopscope.store.maintenance import read_size, vacuum
+from hopscope.store.migrate import HEAD as HEAD
 from hopscope.store.migrate import upgrade
 from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import runs
 from hopscope.store.summary import RunSummary, read_summaries
 from hopscope.store.verify import Fault, find_faults
-from hopscope.store.writing import write_appraisal, write_credits, write_run
+from hopscope.store.writing import write_appraisal, write_credits, write_runs
+
+BATCH = 100
+"""Runs in one transaction of `save_all`."""
 
 
 class Store:
@@ -36,6 +41,9 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.found: str | None = HEAD
+        """The revision that the tables were at when the store was opened, before they were brought
+        up to date; None where there were none."""
         self.experiments = Experiments(database)
         """Runs of whole datasets."""
 
@@ -53,11 +61,12 @@ class Store:
         database = Database(resolve(location))
         try:
             database.prepare()
-            upgrade(database)
+            store = cls(database)
+            store.found = upgrade(database)
         except BaseException:
             database.close()
             raise
-        return cls(database)
+        return store
 
     def close(self) -> None:
         self._database.close()
@@ -76,8 +85,15 @@ class Store:
     def save(self, run: Run) -> None:
         """Keep a run, finished or not. A different run of the same id is replaced and loses its
         credits."""
-        with self._database.writing() as connection:
-            write_run(connection, run)
+        self.save_all([run])
+
+    def save_all(self, found: Iterable[Run]) -> None:
+        """Keep runs, many at a time, which is far quicker: `BATCH` in a transaction, as they come.
+        Those of the transactions before stay if one fails, or the source of runs does.
+        """
+        for batch in chunks(found, BATCH):
+            with self._database.writing() as connection:
+                write_runs(connection, batch)
 
     def save_credits(self, credits: Iterable[Credit], appraisals: Iterable[Appraisal] = ()) -> None:
         """Keep credits, in place of those with the same run, step, passage, rule, meter and
@@ -152,10 +168,29 @@ class Store:
         with self._database.reading() as connection:
             return read_summaries(connection, limit=limit, workflow=workflow, status=status)
 
+    def ids(self) -> list[str]:
+        """The ids of all runs, oldest first."""
+        with self._database.reading() as connection:
+            query = select(runs.c.id).order_by(runs.c.started, runs.c.number)
+            return list(connection.execute(query).scalars())
+
     def verify(self) -> list[Fault]:
         """What is not as it was written: content hashes are derived again, runs read."""
+        return list(self.faults())
+
+    def faults(self) -> Iterator[Fault]:
+        """What `verify` gives, as it is found."""
         with self._database.reading() as connection:
-            return list(find_faults(connection))
+            yield from find_faults(connection)
+
+    def size(self) -> int:
+        """Bytes that the database takes."""
+        with self._database.reading() as connection:
+            return read_size(connection)
+
+    def vacuum(self) -> None:
+        """Make the database as small as what it holds."""
+        vacuum(self._database)
 
     def _find(self, connection: Connection, run_id: str) -> int:
         end = run_id + "\U0010ffff"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -11,6 +11,9 @@ from hopscope.runtime.types import Passage, Provenance, digest
 from hopscope.store.interning import listing_hash, prompt_hash
 from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import listings, messages, passages, prompts, provenances, runs, texts
+
+FEW: dict[str, Any] = {"yield_per": 1000}
+"""Rows held at a time, of tables that may not fit into memory."""
 
 
 class Fault(NamedTuple):
@@ -36,7 +39,7 @@ def _passages(connection: Connection) -> Iterator[Fault]:
         passages.c.content_hash, passages.c.title, passages.c.text, listings.c.hash
     ).add_columns(listings.c.id, listings.c.source)
     query = query.outerjoin(listings, listings.c.passage == passages.c.number)
-    for row in connection.execute(query):
+    for row in connection.execute(query, execution_options=FEW):
         passage = Passage(title=row.title, text=row.text, id=row.id or "", source=row.source or "")
         if passage.content_hash != row.content_hash:
             yield Fault("passages", row.content_hash, "title or text has changed")
@@ -45,7 +48,8 @@ def _passages(connection: Connection) -> Iterator[Fault]:
 
 
 def _prompts(connection: Connection) -> Iterator[Fault]:
-    for found, content in connection.execute(select(texts.c.hash, texts.c.text)):
+    every = connection.execute(select(texts.c.hash, texts.c.text), execution_options=FEW)
+    for found, content in every:
         if digest(content) != found:
             yield Fault("texts", found, "text has changed")
     query = (
@@ -54,7 +58,9 @@ def _prompts(connection: Connection) -> Iterator[Fault]:
         .outerjoin(texts, texts.c.number == messages.c.text)
         .order_by(prompts.c.number, messages.c.position)
     )
-    for _, group in groupby(connection.execute(query), key=lambda row: row.number):
+    for _, group in groupby(
+        connection.execute(query, execution_options=FEW), key=lambda row: row.number
+    ):
         rows = list(group)
         turns = [(row.role, row.text_hash) for row in rows if row.role is not None]
         if prompt_hash(rows[0].prefix, turns, rows[0].shown) != rows[0].hash:

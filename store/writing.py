@@ -1,18 +1,16 @@
 """From records to rows. Reading them back gives equal records: see `store.reading`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, select, update
 
 from hopscope.runtime.types import Appraisal, Credit, Exchange, Passage, Run, Step, Usage
 from hopscope.store.interning import (
-    hash_of,
     insert,
     intern_passages,
     intern_prompts,
     intern_provenances,
-    listing_hash,
 )
 from hopscope.store.reading import read_run
 from hopscope.store.schema import (
@@ -30,25 +28,17 @@ from hopscope.store.schema import (
 Row = dict[str, Any]
 
 
-def write_run(connection: Connection, run: Run) -> None:
-    """Add the run; one that is there as it is stays untouched.
+def write_runs(connection: Connection, found: Iterable[Run]) -> None:
+    """Add the runs; one that is there as it is stays untouched.
 
     One of the same id that differs, such as the first part of a run that went on, is replaced,
     and its credits go with it: they were measured on what is no longer there.
     """
-    row = _run_row(run)
-    number = _insert_run(connection, row)
-    if number is None:
-        number = connection.execute(
-            select(runs.c.number).where(runs.c.id == run.id).with_for_update()
-        ).scalar_one()
-        if read_run(connection, number) == run:
-            return
-        connection.execute(update(runs).where(runs.c.number == number), row)
-        connection.execute(delete(steps).where(steps.c.run == number))
-        connection.execute(delete(credits).where(credits.c.run == number))
-        connection.execute(delete(appraisals).where(appraisals.c.run == number))
-    _write_steps(connection, number, run)
+    # In an order that is the same for all, so that two processes never wait for each other; what
+    # is shared goes in once for all runs, for the same reason.
+    distinct = sorted({run.id: run for run in found}.items())
+    changed = [(_number(connection, run), run) for _, run in distinct]
+    _write_steps(connection, [(number, run) for number, run in changed if number is not None])
 
 
 def write_credits(
@@ -94,33 +84,47 @@ def write_appraisal(connection: Connection, number: int, appraisal: Appraisal) -
     )
 
 
-def _insert_run(connection: Connection, row: Row) -> int | None:
-    """The new run's number; None when one of its id is there."""
+def _number(connection: Connection, run: Run) -> int | None:
+    """The run's row, whose steps are to be written; None if all is there as it is."""
+    row = _run_row(run)
     statement = insert(connection, runs).on_conflict_do_nothing().returning(runs.c.number)
-    return connection.execute(statement, row).scalar()
+    number: int | None = connection.execute(statement, row).scalar()
+    if number is not None:
+        return number
+    there = select(runs.c.number).where(runs.c.id == run.id).with_for_update()
+    number = connection.execute(there).scalar_one()
+    if read_run(connection, number) == run:
+        return None
+    connection.execute(update(runs).where(runs.c.number == number), row)
+    connection.execute(delete(steps).where(steps.c.run == number))
+    connection.execute(delete(credits).where(credits.c.run == number))
+    connection.execute(delete(appraisals).where(appraisals.c.run == number))
+    return number
 
 
-def _write_steps(connection: Connection, number: int, run: Run) -> None:
-    held = [p for step in run.steps for p in _passages(step)]
-    listings = intern_passages(connection, held)
-    by_key = {passage.key: listings[listing_hash(passage)] for passage in reversed(held)}
-    asked = [exchange for step in run.steps for exchange in step.exchanges]
-    prompts = intern_prompts(connection, (exchange.request.prompt for exchange in asked))
+def _write_steps(connection: Connection, numbered: Sequence[tuple[int, Run]]) -> None:
+    taken = [(number, run.steps) for number, run in numbered]
+    every = [step for _, found in taken for step in found]
+    listings = intern_passages(connection, (p for step in every for p in _passages(step)))
+    asked = (exchange.request.prompt for step in every for exchange in step.exchanges)
+    prompts = intern_prompts(connection, asked)
     rows: dict[Table, list[Row]] = {t: [] for t in (steps, placements, exchanges, generations)}
-    for position, step in enumerate(run.steps):
-        of_step = {"run": number, "step": position}
-        rows[steps].append(_step_row(step) | {"run": number, "position": position})
-        rows[placements] += [of_step | row for row in _placement_rows(step, listings, by_key)]
-        for place, exchange in enumerate(step.exchanges):
-            prompt = prompts[hash_of(exchange.request.prompt)]
-            row = of_step | {"position": place, "prompt": prompt}
-            rows[exchanges].append(_exchange_row(exchange) | row)
-            rows[generations] += [
-                of_step | {"exchange": place} | row for row in _generation_rows(exchange)
-            ]
-    for table, found in rows.items():
-        if found:
-            connection.execute(table.insert(), found)
+    for number, found in taken:
+        held = [p for step in found for p in _passages(step)]
+        by_key = {passage.key: listings[passage] for passage in reversed(held)}
+        for position, step in enumerate(found):
+            of_step = {"run": number, "step": position}
+            rows[steps].append(_step_row(step) | {"run": number, "position": position})
+            rows[placements] += [of_step | row for row in _placement_rows(step, listings, by_key)]
+            for place, exchange in enumerate(step.exchanges):
+                row = of_step | {"position": place, "prompt": prompts[exchange.request.prompt]}
+                rows[exchanges].append(_exchange_row(exchange) | row)
+                rows[generations] += [
+                    of_step | {"exchange": place} | row for row in _generation_rows(exchange)
+                ]
+    for table, added in rows.items():
+        if added:
+            connection.execute(table.insert(), added)
 
 
 def _passages(step: Step) -> list[Passage]:
@@ -145,15 +149,14 @@ def _step_row(step: Step) -> Row:
 
 
 def _placement_rows(
-    step: Step, listings: Mapping[str, int], by_key: Mapping[str, int]
+    step: Step, listings: Mapping[Passage, int], by_key: Mapping[str, int]
 ) -> list[Row]:
     rows = [
-        _placed("ranked", rank, listings[listing_hash(hit.passage)], score=hit.score)
+        _placed("ranked", rank, listings[hit.passage], score=hit.score)
         for rank, hit in enumerate(step.ranked)
     ]
     rows += [
-        _placed("evidence", rank, listings[listing_hash(passage)])
-        for rank, passage in enumerate(step.evidence)
+        _placed("evidence", rank, listings[passage]) for rank, passage in enumerate(step.evidence)
     ]
     for role in ("new", "shown", "dangling"):
         for rank, key in enumerate(getattr(step, role)):

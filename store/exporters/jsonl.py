@@ -27,7 +27,7 @@ class Line(Record):
 
 def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) -> int:
     """Write the runs of these ids, or all, one at a time; how many there were."""
-    ids = [s.id for s in reversed(store.runs(None))] if run_ids is None else list(run_ids)
+    ids = store.ids() if run_ids is None else list(run_ids)
     for run_id in ids:
         run = store.load(run_id)
         line = Line(

@@ -89,7 +89,7 @@ def test_a_server_that_does_not_answer_is_named_without_the_password() -> None:
 
 def test_a_database_that_the_server_does_not_have(postgresql: str) -> None:
     with pytest.raises(StoreError, match='database "nowhere" does not exist'):
-        Store.open(f"postgresql://postgres@{postgresql}/nowhere")
+        Store.open(f"{postgresql}/nowhere")
 
 
 @pytest.mark.parametrize(

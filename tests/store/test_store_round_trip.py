@@ -1,5 +1,7 @@
 """What is loaded equals what was saved."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -140,3 +142,24 @@ def test_credits_of_an_unsaved_run_are_refused_whole(store: Store) -> None:
     with pytest.raises(StoreError, match=r"nowhere.*save it first"):
         store.save_credits([*credits_of(run), stray])
     assert store.credits(run.id) == []
+
+
+def test_many_runs_are_saved_as_they_come(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several transactions; what came before the source failed is kept, and doubles are not."""
+    monkeypatch.setattr("hopscope.store.store.BATCH", 3)
+    runs = [a_run(f"run-{i}", minute=i) for i in range(8)]
+
+    def source() -> Iterator[Run]:
+        yield from runs[:5]
+        yield runs[1]
+        yield from runs[5:7]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.save_all(source())
+    assert {s.id for s in store.runs()} == {f"run-{i}" for i in range(5)}
+    store.save_all(reversed(runs))
+    assert [store.load(run.id) for run in runs] == runs
+    assert [s.id for s in store.runs()] == [run.id for run in reversed(runs)]
+    assert counts(store)["passages"] == 15
+    assert store.verify() == []

@@ -1,0 +1,43 @@
+"""How the database goes about the queries of an act: what indexes are chosen by."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sqlalchemy import event
+
+from hopscope.store.store import Store
+
+
+class Plan(NamedTuple):
+    """A query and the steps that the database takes for it, in its own words."""
+
+    sql: str
+    steps: tuple[str, ...]
+
+
+def plans(store: Store, act: Callable[[], object]) -> list[Plan]:
+    """Do `act` and explain each query that it asked of `store`, once.
+
+    On SQLite a step that begins with SCAN reads a whole table or index, one that begins with
+    SEARCH a part.
+    """
+    asked: dict[str, Any] = {}
+
+    def note(_connection: Any, _cursor: Any, sql: str, values: Any, *_: Any) -> None:
+        if sql.startswith(("SELECT", "WITH")):
+            asked.setdefault(sql, values)
+
+    engine = store._database._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        act()
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    with store._database.reading() as connection:
+
+        def explained(sql: str) -> Plan:
+            rows = connection.exec_driver_sql(f"{explain} {sql}", asked[sql])
+            return Plan(sql, tuple(row[-1] for row in rows))
+
+        return [explained(sql) for sql in asked]
