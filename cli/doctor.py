@@ -2,7 +2,6 @@
 
 import os
 import platform
-from importlib import metadata
 from urllib.parse import urlsplit, urlunsplit
 
 from hopscope.cli import render
@@ -78,6 +77,8 @@ def _database(location: str | None) -> tuple[str, str, str]:
 
 
 def _distribution(label: str, names: tuple[str, ...], remedy: str) -> tuple[str, str, str]:
+    from importlib import metadata
+
     for name in names:
         try:
             return label, "ok", metadata.version(name)

@@ -1,0 +1,105 @@
+"""`hopscope db`: bring a database up to date, check it, make it small, write its runs to a file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopscope.cli import render
+from hopscope.cli.run import Database, Json
+
+app = typer.Typer(help="Look after the database of runs.", no_args_is_help=True)
+
+FAULTS_SHOWN = 20
+
+STDOUT = Path("-")
+
+
+@app.command()
+def upgrade(db: Database = None, json: Json = False) -> None:
+    """Make a database, or bring it to this version's tables; every command that opens one does."""
+    from hopscope.store.store import HEAD, Store
+
+    with Store.open(db) as store:
+        name, before = store.name, store.found
+    if json:
+        render.print_json({"database": name, "before": before, "after": HEAD})
+    elif before == HEAD:
+        print(f"{name} is up to date, at {HEAD}")
+    else:
+        print(f"{name} is now at {HEAD}, and {f'was at {before}' if before else 'new'}")
+
+
+@app.command()
+def check(db: Database = None, json: Json = False) -> None:
+    """Derive every hash again, read every run; exit 1 if something is not as it was written."""
+    from hopscope.store.store import Store
+
+    with Store.open(db) as store:
+        name, runs = store.name, len(store.ids())
+        render.progress(f"checking {runs} runs in {name}")
+        faults = store.verify()
+        render.progress("")
+    if json:
+        render.print_json({"database": name, "runs": runs, "faults": [f._asdict() for f in faults]})
+    else:
+        for fault in faults[:FAULTS_SHOWN]:
+            print(f"{fault.table} {render.plain(fault.row)}: {render.plain(fault.problem)}")
+        if len(faults) > FAULTS_SHOWN:
+            print(f"... and {len(faults) - FAULTS_SHOWN} more: --json lists all")
+        print(f"{name}: {runs} runs, {len(faults) or 'no'} faults")
+    if faults:
+        raise typer.Exit(1)
+
+
+@app.command()
+def vacuum(db: Database = None, json: Json = False) -> None:
+    """Give back the space that replaced and deleted runs took."""
+    from hopscope.store.store import Store
+
+    with Store.open(db) as store:
+        name, before = store.name, store.size()
+        store.vacuum()
+        after = store.size()
+    if json:
+        render.print_json({"database": name, "before_bytes": before, "after_bytes": after})
+    else:
+        print(f"{name} took {before / 1e6:.1f} MB and now takes {after / 1e6:.1f} MB")
+
+
+@app.command()
+def export(
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="JSON lines, a run with its credits in each; - is stdout."
+        ),
+    ],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[RUN]...", help="Ids or their beginnings; all without any."),
+    ] = None,
+    db: Database = None,
+) -> None:
+    """Write runs, their credits and when they were measured to a file, whole and unrounded."""
+    from hopscope.runtime.errors import UsageError
+    from hopscope.store.exporters import jsonl
+    from hopscope.store.store import Store
+
+    with Store.open(db) as store:
+        if out == STDOUT:
+            jsonl.export(store, sys.stdout, run_ids=runs)
+            return
+        if out.exists():
+            raise UsageError(f"{out} is there already: choose another name, or remove it")
+        unfinished = out.with_name(f"{out.name}.part")
+        try:
+            with unfinished.open("w", encoding="utf-8") as file:
+                written = jsonl.export(store, file, run_ids=runs)
+            unfinished.rename(out)
+        except OSError as error:
+            raise UsageError(f"cannot write {out}: {error.strerror}") from error
+        finally:
+            unfinished.unlink(missing_ok=True)
+    render.note(f"{written} runs written to {out}")
