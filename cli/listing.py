@@ -20,6 +20,7 @@ class Kind(StrEnum):
     metrics = "metrics"
     credit = "credit"
     entailments = "entailments"
+    tables = "tables"
 
 
 def list_components(
@@ -27,7 +28,7 @@ def list_components(
     json: Json = False,
 ) -> None:
     """List workflows, what finds, fuses, reranks or compresses passages, readers, meters, answer
-    metrics, credit rules or entailments."""
+    metrics, credit rules, entailments or tables."""
     from importlib import import_module
 
     from hopscope.runtime import components
@@ -44,6 +45,7 @@ def list_components(
         Kind.metrics: "hopscope.tracing.answer_metrics",
         Kind.credit: "hopscope.tracing.credit",
         Kind.entailments: "hopscope.tracing.entailments",
+        Kind.tables: "hopscope.lab.tables",
     }
     package = import_module(home[kind])
     rows: list[dict[str, object]] = []

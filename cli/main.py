@@ -13,6 +13,7 @@ import typer
 
 from hopscope import __version__
 from hopscope.cli import (
+    compare,
     credit,
     db,
     demo,
@@ -47,6 +48,7 @@ app.command("ls")(show.ls)
 app.command("score")(score.score)
 app.command("errors")(errors.errors)
 app.command("erag")(erag.erag)
+app.command("compare")(compare.compare)
 app.command("list")(listing.list_components)
 app.command("doctor")(doctor.doctor)
 app.add_typer(index.app, name="index")

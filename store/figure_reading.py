@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, func, select
+from sqlalchemy import Connection, Select, case, func, select
 
 from hopscope.store.figures import NOT_APPRAISED, Asked, Figures, Retrieval, Value
 from hopscope.store.schema import (
@@ -27,7 +27,7 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
     """Of the items that are done, in the order of the plan."""
     asked = _questions(connection, experiment)
     of_arms = _of(arms, experiment, arms.c.position, arms.c.label)
-    labels: dict[int, str] = dict(map(tuple, _rows(connection, of_arms)))
+    labels: dict[int, str] = dict(tuple(row) for row in _rows(connection, of_arms))
     counted = _counted(connection, experiment)
     utilities = _utilities(connection, experiment, chosen(connection, experiment))
     query = (
@@ -75,11 +75,13 @@ def read_retrievals(connection: Connection, experiment: int) -> list[Retrieval]:
             made.append([run, run_id, ordinal, index, tokens])
         elif ordinal:
             made[-1][-1] += tokens
-    none = (NOT_APPRAISED,) * len(RULES)
-    return [
-        Retrieval(run_id, ordinal, index, tokens, *shares.get((run, index), none))
-        for run, run_id, ordinal, index, tokens in made
-    ]
+    nothing: dict[str, Value] = {}
+    found = []
+    for run, run_id, ordinal, index, tokens in made:
+        of = shares.get((run, index), nothing)
+        values = [of.get(rule, NOT_APPRAISED) for rule in RULES]
+        found.append(Retrieval(run_id, ordinal, index, tokens, *values))
+    return found
 
 
 def chosen(connection: Connection, experiment: int) -> dict[int, int]:
@@ -170,20 +172,21 @@ def _utilities(
 
 def _shares(
     connection: Connection, experiment: int, provenances: dict[int, int]
-) -> dict[tuple[int, int], tuple[Value, ...]]:
-    """SePer's credits by each of `RULES`, by run and step."""
-    pivot = [column for rule in RULES for column in _pivot(credits.c.rule == rule)]
-    of = (credits.c.run, credits.c.step, credits.c.provenance)
+) -> dict[tuple[int, int], dict[str, Value]]:
+    """SePer's credits of retrievals, by run and step, then by rule."""
+    # Grouping them by step in SQL, as above, would sort them; they are few enough.
     query = (
-        _credits(experiment, *of, *pivot)
-        .where(credits.c.step != WHOLE_RUN, credits.c.meter == "seper")
-        .group_by(*of)
+        _credits(experiment, credits.c.run, credits.c.step, credits.c.provenance, credits.c.rule)
+        .add_columns(credits.c.value, credits.c.reason)
+        .join(steps, (steps.c.run == credits.c.run) & (steps.c.index == credits.c.step))
+        .where(steps.c.kind == "retrieve")
+        .where(credits.c.meter == "seper", credits.c.rule.in_(RULES))
     )
-    return {
-        (run, step): _values(parts)
-        for run, step, provenance, *parts in _rows(connection, query)
-        if provenances.get(run) == provenance
-    }
+    found: dict[tuple[int, int], dict[str, Value]] = defaultdict(dict)
+    for run, step, provenance, rule, value, reason in _rows(connection, query):
+        if provenances.get(run) == provenance:
+            found[run, step][rule] = reason if value is None else value
+    return found
 
 
 def _credits(experiment: int, *columns: Any) -> Select[Any]:
@@ -211,6 +214,6 @@ def _of(table: Any, experiment: int, *columns: Any) -> Select[Any]:
     return select(*columns).where(table.c.experiment == experiment)
 
 
-def _rows(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+def _rows(connection: Connection, query: Select[Any]) -> Sequence[Any]:
     # One by one they take three times as long.
     return connection.execute(query).all()

@@ -60,8 +60,8 @@ def _table(results: Results, measure: Measure) -> Table:
 
 def dataset(experiment: Experiment) -> str:
     """What the experiment's questions come from, by its file's name; else the experiment's."""
-    given = experiment.settings.get("dataset")
-    return Path(given).stem if isinstance(given, str) else experiment.name
+    given = experiment.settings.get("data")
+    return Path(given).stem if isinstance(given, str) and given else experiment.name
 
 
 def _k(arm: Arm) -> str:

@@ -122,7 +122,7 @@ def test_credit_per_1000_tokens_is_a_ratio_of_sums() -> None:
 
 
 def test_the_layout_of_sepers_benchmark() -> None:
-    both = (experiment("a", dataset="data/nq.jsonl"), experiment("b", reader="big@2"))
+    both = (experiment("a", data="data/nq.jsonl"), experiment("b", reader="big@2"))
     level, change = seper_benchmark.build(results(*both))
     assert (level.name, change.name) == ("seper_benchmark_seper", "seper_benchmark_seper_delta")
     heads = ["k=3, big@2", "k=3, tiny@1", "k=5, big@2", "k=5, tiny@1"]

@@ -1,0 +1,99 @@
+"""How tables over experiments are printed."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from hopscope.cli.render import note, out, print_json
+
+if TYPE_CHECKING:
+    from hopscope.lab.tables._table import Cell, Table
+
+MOST = 50
+"""Rows that a person is shown of one table."""
+WHOLE = 30
+"""Characters up to which cells are not wrapped."""
+
+
+def show(tables: "Sequence[Table]", form: str | None) -> None:
+    """Print tables as json, csv, markdown or latex; for a person without any."""
+    from hopscope.lab.tables._csv import comma_separated
+    from hopscope.lab.tables._latex import latex
+    from hopscope.lab.tables._markdown import markdown
+
+    forms: dict[str, Callable[[Sequence[Table]], str]] = {
+        "csv": comma_separated,
+        "markdown": markdown,
+        "latex": latex,
+    }
+    if form == "json":
+        print_json([table.model_dump(mode="json") for table in tables])
+    elif form is not None:
+        print(forms[form](tables), end="")
+    else:
+        console = out()
+        for place, table in enumerate(tables):
+            if place:
+                console.print()
+            _show(console, table)
+
+
+def _show(console: Console, table: "Table") -> None:
+    from hopscope.lab.tables._text import plain
+
+    console.print(Text(plain(table.title), style="bold"))
+    if not table.rows:
+        console.print(Text("nothing to show", style="dim"))
+    else:
+        rows = [
+            [_cell(table, name, row[name]) if name in row else Text("") for name in table.columns]
+            for row in table.rows[:MOST]
+        ]
+        heads = [Text(plain(heading), style="bold") for heading in table.columns.values()]
+        # Few systems and many measures stand better the other way round.
+        if _width([heads, *rows]) > console.width and len(rows) < len(heads):
+            heads, *rows = (list(column) for column in zip(heads, *rows, strict=True))
+        grid = _grid(heads, rows)
+        console.print(grid)
+    for line in table.notes:
+        console.print(Text(plain(line), style="dim"))
+    if len(table.rows) > MOST:
+        note(f"{table.title}: {len(table.rows) - MOST} more rows: --json has them all")
+
+
+def _grid(heads: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 1))
+    for head, *cells in zip(heads, *rows, strict=True):
+        # Figures stay whole; questions and answers may wrap.
+        grid.add_column(head, no_wrap=_longest(cells) <= WHOLE, overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _width(rows: Sequence[Sequence[Text]]) -> int:
+    """Columns of a terminal that the table takes if nothing long must stay whole."""
+    return sum(min(WHOLE, _longest(column)) + 2 for column in zip(*rows, strict=True))
+
+
+def _longest(cells: Sequence[Text]) -> int:
+    return max((len(line) for cell in cells for line in cell.plain.split("\n")), default=0)
+
+
+def _cell(table: "Table", name: str, cell: "Cell") -> Text:
+    from hopscope.lab.tables._text import cell_text
+    from hopscope.runtime.types import Measurement
+
+    value, interval, coverage = cell_text(cell, table.digits.get(name, 2))
+    text = Text(value)
+    if coverage:
+        text.append(f" {coverage}", style="dim")
+    if interval:
+        text.append(f"\n{interval}", style="dim")
+    if name in table.shaded and isinstance(cell, Measurement) and cell.value is not None:
+        blue = round(60 * cell.value)
+        text.stylize(f"on rgb({20 - blue // 4},{30},{50 + 2 * blue})")
+    return text
