@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hopscope.cli.spending import Spending
 from hopscope.runtime.checkpoints import Checkpoints
 from hopscope.runtime.types import Question, Record
 
@@ -19,6 +20,7 @@ class Settings(Record):
     entailment: str
     samples: int
     seed: int
+    spend: Spending = Spending()
 
 
 @contextmanager

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     metrics = "metrics"
     credit = "credit"
     entailments = "entailments"
+    policies = "policies"
     tables = "tables"
 
 
@@ -28,7 +29,7 @@ def list_components(
     json: Json = False,
 ) -> None:
     """List workflows, what finds, fuses, reranks or compresses passages, readers, meters, answer
-    metrics, credit rules, entailments or tables."""
+    metrics, credit rules, entailments, policies or tables."""
     from importlib import import_module
 
     from hopscope.runtime import components
@@ -45,6 +46,7 @@ def list_components(
         Kind.metrics: "hopscope.tracing.answer_metrics",
         Kind.credit: "hopscope.tracing.credit",
         Kind.entailments: "hopscope.tracing.entailments",
+        Kind.policies: "hopscope.tracing.policies",
         Kind.tables: "hopscope.lab.tables",
     }
     package = import_module(home[kind])

@@ -13,6 +13,7 @@ import typer
 
 from hopscope import __version__
 from hopscope.cli import (
+    budget,
     compare,
     credit,
     db,
@@ -52,6 +53,7 @@ app.command("compare")(compare.compare)
 app.command("list")(listing.list_components)
 app.command("doctor")(doctor.doctor)
 app.add_typer(index.app, name="index")
+app.add_typer(budget.app, name="budget")
 app.add_typer(db.app, name="db")
 app.add_typer(eor.app, name="eor")
 app.add_typer(lab.app, name="lab")

@@ -46,6 +46,7 @@ def resume(
         entailment=begun.entailment,
         samples=begun.samples,
         seed=begun.seed,
+        spend=begun.spend,
         db=db,
         trace_file=trace_file,
         trace_content=trace_content,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.cli import render, retrieval, run_table, wiring
+from hopscope.cli import spending_options as of
 
 if TYPE_CHECKING:
+    from hopscope.cli.spending import Spending
     from hopscope.runtime.types import Question
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="What to answer.")]
@@ -132,6 +134,13 @@ def run_command(
     samples: Samples = 10,
     seed: Seed = 0,
     option: Options = None,
+    policy: of.PolicySpec = of.NATIVE,
+    max_tokens: of.MaxTokens = None,
+    max_calls: of.MaxCalls = None,
+    max_retrievals: of.MaxRetrievals = None,
+    max_seconds: of.MaxSeconds = None,
+    max_cost: of.MaxCost = None,
+    prices: of.PricesFile = None,
     db: Database = None,
     trace_file: TraceFile = None,
     trace_content: TraceContent = True,
@@ -139,6 +148,8 @@ def run_command(
     json: Json = False,
 ) -> None:
     """Answer one question and tell what each retrieval was worth."""
+    from hopscope.cli.spending import Spending
+    from hopscope.runtime.ledger import Limits
     from hopscope.runtime.types import Question
 
     if not question.strip():
@@ -161,6 +172,17 @@ def run_command(
             entailment=entailment,
             samples=samples,
             seed=seed,
+            spend=Spending(
+                policy=policy,
+                limits=Limits(
+                    tokens=max_tokens,
+                    calls=max_calls,
+                    retrievals=max_retrievals,
+                    seconds=max_seconds,
+                    cost=max_cost,
+                ),
+                prices=prices,
+            ),
             db=db,
             trace_file=trace_file,
             trace_content=trace_content,
@@ -194,6 +216,7 @@ def execute(
     trace_file: Path | None,
     trace_content: bool,
     json: bool,
+    spend: "Spending | None" = None,
     checkpoint: Path | None = None,
     run_id: str | None = None,
 ) -> int:
@@ -204,6 +227,7 @@ def execute(
     The run is in the database before it is appraised, so that nothing of it is lost when the
     appraisal stops; and it is printed even when it could not be stored.
     """
+    from hopscope.cli import spending
     from hopscope.cli.appraise import Appraised, Appraiser, Measuring, split
     from hopscope.cli.checkpoints import Settings, opened
     from hopscope.runtime.run import run
@@ -217,6 +241,8 @@ def execute(
     measuring = Measuring(samples=samples, seed=seed, options=of_meters)
     measuring.parse()  # tells what is wrong before anything is loaded
     retrieval.parse(corpus)  # likewise, as far as that can be told now
+    spend = spend or spending.Spending()
+    spending.check(spend.policy)
     judge = wiring.entailment(entailment)
     with (
         opened(checkpoint) as checkpoints,
@@ -233,10 +259,13 @@ def execute(
                 entailment=entailment,
                 samples=samples,
                 seed=seed,
+                spend=spend,
             )
             run_id = checkpoints.begin(begun.model_dump_json())
         render.progress("loading the reader")
         model = wiring.reader(reader)
+        policy = spending.policy(spend.policy, workflow=workflow, reader_name=model.name)
+        ledger = spend.ledger(model.name)
         render.progress("loading the corpus")
         retriever = retrieval.retriever(corpus, model, seed=seed)
         if reader == wiring.TINY and not retrieval.embedded_only(corpus):
@@ -248,6 +277,8 @@ def execute(
             entailment=judge,
             seed=seed,
             capture_content=trace_content and captures_content(),
+            policy=policy,
+            ledger=ledger,
         )
         render.progress(f"running {workflow}")
         saver = checkpoints.saver if checkpoints else None

@@ -25,6 +25,7 @@ NAMES = (
     "max_entropy",
     "logprob",
     "least_prob",
+    "margin",
     "entropy_change",
     "least_prob_change",
     "repeats",
@@ -81,6 +82,7 @@ def _sureness(found: Generation) -> dict[str, float]:
     if logprobs:
         told["logprob"] = sum(logprobs) / len(logprobs)
         told["least_prob"] = exp(min(logprobs))
+        told["margin"] = sum(max(0.0, 2 * exp(each) - 1) for each in logprobs) / len(logprobs)
     return told
 
 

@@ -64,6 +64,15 @@ class Head(Record):
         )
 
 
+class Plan(Record):
+    """A number of retrievals for a question, seen from before the first."""
+
+    gain: Forest
+    """Utility above that of none."""
+    cost: Forest
+    """Tokens above those of none."""
+
+
 class ValueFile(Learned):
     """A policy that was learned."""
 
@@ -79,6 +88,9 @@ class ValueFile(Learned):
     """The inputs of the forests, in order."""
     heads: tuple[Head, ...] = Field(min_length=1)
     """By retrievals done; the last one holds for all after it."""
+
+    plans: tuple[Plan, ...] = ()
+    """By number of retrievals, from 1."""
 
     def head(self, retrievals: int) -> Head:
         return self.heads[min(retrievals, len(self.heads) - 1)]

@@ -1,0 +1,1 @@
+"""Learning and judging policies on stored runs."""

@@ -1,0 +1,119 @@
+"""A question's path: what stopping after each of its retrievals would have given, and cost.
+
+Invariant: `stops[t]` is the result of stopping after t retrievals; the last one is the workflow's
+own end. A policy that refuses one retrieval ends the loop of `ircot` and `iter_retgen`, so what it
+would have got is one of the stops.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pydantic import Field, model_validator
+
+from hopscope.runtime.ports import Moment, Policy, Reader
+from hopscope.runtime.types import Question, Record, Run
+from hopscope.tracing.caching import CachedReader
+from hopscope.tracing.metering import MeteredReader
+from hopscope.tracing.signals import signals
+
+Utility = Callable[[Run], float]
+"""What a run's answer is worth, in [0, 1]."""
+
+
+class Stop(Record):
+    """Stopping there."""
+
+    utility: float
+    tokens: int
+    """Of the whole run then, its answer included, without the cost of deciding."""
+
+
+class Path(Record):
+    """One question."""
+
+    question: Question
+    kind: str = ""
+    stops: tuple[Stop, ...] = Field(min_length=1)
+    known: tuple[dict[str, float], ...]
+    """The signals before each retrieval."""
+    asked: tuple[int, ...]
+    """Tokens that getting them took, what was known from the moment before being free."""
+
+    @model_validator(mode="after")
+    def _as_many(self) -> "Path":
+        if not len(self.known) == len(self.asked) == len(self.stops) - 1:
+            raise ValueError("a path has signals before each retrieval, and one stop more")
+        return self
+
+    @property
+    def retrievals(self) -> int:
+        """Of the workflow by itself."""
+        return len(self.stops) - 1
+
+    def spent(self, stop: int) -> int:
+        """Tokens with the decisions that led to this stop."""
+        return self.stops[stop].tokens + sum(self.asked[: stop + 1])
+
+
+def moments(run: Run) -> list[Moment]:
+    """What was known before each retrieval of a run; decisions and drafts of a policy are not."""
+    found: list[Moment] = []
+    for index, step in enumerate(run.steps):
+        if step.query is None:
+            continue
+        steps = run.steps[:index]
+        evidence = steps[-1].evidence if steps else ()
+        found.append(Moment(run.question, steps, evidence, run.seed))
+    return found
+
+
+def path(runs: Sequence[Run], reader: Reader, utility: Utility, kind: str = "") -> Path:
+    """From the runs with 0, 1, ... retrievals at most, the last of them without a limit.
+
+    Args:
+        runs: in that order; all on one question.
+        reader: gives the signals; what it is asked is counted.
+
+    Raises:
+        ReaderError: the model failed.
+    """
+    *_, native = runs
+    metered = MeteredReader(reader)
+    known: list[dict[str, float]] = []
+    asked: list[int] = []
+    remembering = CachedReader(metered)
+    for moment in moments(native):
+        known.append(signals(moment, remembering))
+        asked.append(metered.take().tokens)
+    stops = tuple(Stop(utility=utility(r), tokens=_own(r)) for r in runs)
+    return Path(
+        question=native.question, kind=kind, stops=stops, known=tuple(known), asked=tuple(asked)
+    )
+
+
+def _own(run: Run) -> int:
+    """Tokens of the workflow, without its policy."""
+    return run.usage.tokens - sum(s.decision.usage.tokens for s in run.steps if s.decision)
+
+
+class Simulated(Record):
+    """What a policy would have done."""
+
+    stop: int
+    """Retrievals."""
+    tokens: int
+    """With its decisions."""
+    utility: float
+
+
+def simulate(policy: Policy, found: Path, at: Sequence[Moment], reader: Reader) -> Simulated:
+    """The stop that a policy would have chosen on a path; what it asks is counted.
+
+    Args:
+        at: the moments of the path's native run.
+    """
+    metered = MeteredReader(reader)
+    remembering = CachedReader(metered)  # what a run has in its record
+    refused = (i for i, each in enumerate(at) if not policy.decide(each, remembering).retrieve)
+    stop = next(refused, found.retrievals)
+    chosen, deciding = found.stops[stop], metered.take().tokens
+    return Simulated(stop=stop, tokens=chosen.tokens + deciding, utility=chosen.utility)

@@ -1,0 +1,158 @@
+"""Every policy at all its settings, on the same paths.
+
+Learned policies never decide about questions that they have learned from: the questions are dealt
+into two halves, and what is learned on one decides about the other.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hopscope.lab.budget import fit
+from hopscope.lab.budget.fit import Fitting
+from hopscope.lab.budget.frontier import Sweep
+from hopscope.lab.budget.paths import Path, Simulated, simulate
+from hopscope.lab.budget.stored import Walked
+from hopscope.runtime import components
+from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.ports import Policy, Reader
+from hopscope.tracing import policies
+from hopscope.tracing.policies.classifier import Classifier
+from hopscope.tracing.policies.tasr import Tasr
+from hopscope.tracing.policies.value import Value
+
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "fixed": ("0", "1", "2", "3", "4"),
+    "random": ("0.1", "0.3", "0.5", "0.7", "0.9"),
+    "repeat": ("",),
+    "margin": ("0.1", "0.3", "0.5", "0.7", "0.8", "0.9", "0.95", "0.99"),
+    "entropy": ("0.02", "0.05", "0.1", "0.2", "0.4", "0.7", "1.0", "1.5"),
+    "maxentropy": ("0.05", "0.1", "0.3", "0.6", "1.0", "1.5", "2.0", "2.5"),
+    "logprob": ("-1.0", "-0.7", "-0.5", "-0.3", "-0.2", "-0.1", "-0.05", "-0.01"),
+    "self_report": ("",),
+    "flare": ("0.2", "0.4", "0.6", "0.8", "0.9", "0.95", "0.99"),
+    "grogu": ("-0.2", "0.0", "0.05", "0.1", "0.3", "0.6"),
+}
+TASR = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+class Swept(NamedTuple):
+    never: Sweep
+    native: Sweep
+    oracle: Sweep
+    """The earliest stop of highest utility, known from the gold: the ceiling."""
+    policies: list[Sweep]
+    missing: dict[str, str]
+    """Policies that could not be tried, and why."""
+
+
+def sweep(
+    walked: Sequence[Walked],
+    reader: Reader,
+    *,
+    fitting: Fitting,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Swept:
+    """All policies on all paths; `reader` should remember what it was asked."""
+    paths = [each.path for each in walked]
+    found: list[Sweep] = []
+    missing: dict[str, str] = {}
+    for name, settings in SETTINGS.items():
+        progress(name)
+        try:
+            rows = [
+                _simulated(name, setting, [_built(name, setting)] * len(walked), walked, reader)
+                for setting in settings
+            ]
+        except ReaderError as error:
+            missing[name] = str(error)
+            continue
+        found.append(_joined(name, rows))
+    half = np.random.default_rng(seed).permutation(len(paths)) % 2
+    for name, learn in (("tasr", _tasr), ("classifier", _classifier), ("value", _value)):
+        progress(name)
+        halves = [
+            learn([p for p, h in zip(paths, half, strict=True) if h != own], fitting)
+            for own in (0, 1)
+        ]
+        rows = []
+        for place, (setting, _) in enumerate(halves[0]):
+            chosen = [halves[h][place][1] for h in half]
+            rows.append(_simulated(name, setting, chosen, walked, reader))
+        found.append(_joined(name, rows))
+    return Swept(
+        never=_ends("never", paths, lambda p: 0),
+        native=_ends("native", paths, lambda p: p.retrievals),
+        oracle=_ends("oracle", paths, fit.best),
+        policies=found,
+        missing=missing,
+    )
+
+
+class _Row(NamedTuple):
+    setting: str
+    done: list[Simulated]
+
+
+def _built(name: str, setting: str) -> Policy:
+    spec = f"{name}:{setting}" if setting else name
+    policy: Policy = components.named(policies, spec)()
+    return policy
+
+
+def _simulated(
+    name: str, setting: str, chosen: Sequence[Policy], walked: Sequence[Walked], reader: Reader
+) -> _Row:
+    return _Row(
+        f"{name}:{setting}" if setting else name,
+        [
+            simulate(policy, each.path, each.moments, reader)
+            for policy, each in zip(chosen, walked, strict=True)
+        ],
+    )
+
+
+def _joined(name: str, rows: Sequence[_Row]) -> Sweep:
+    return Sweep(
+        name,
+        tuple(row.setting for row in rows),
+        np.array([[each.tokens for each in row.done] for row in rows], float),
+        np.array([[each.utility for each in row.done] for row in rows], float),
+        np.array([[each.stop for each in row.done] for row in rows], float),
+    )
+
+
+def _ends(name: str, paths: Sequence[Path], stop: Callable[[Path], int]) -> Sweep:
+    """Stopping there without deciding about it."""
+    stops = [stop(path) for path in paths]
+    chosen = [path.stops[each] for path, each in zip(paths, stops, strict=True)]
+    return Sweep(
+        name,
+        (name,),
+        np.array([[each.tokens for each in chosen]], float),
+        np.array([[each.utility for each in chosen]], float),
+        np.array([stops], float),
+    )
+
+
+Settings = list[tuple[str, Policy]]
+
+
+def _value(paths: Sequence[Path], fitting: Fitting) -> Settings:
+    """At each price that was tried."""
+    outcomes = fit.try_prices(paths, fitting)
+    return [
+        (str(rank), Value(fit.value_file(outcome, utility=""), f"price {rank}"))
+        for rank, outcome in enumerate(outcomes)
+    ]
+
+
+def _tasr(paths: Sequence[Path], fitting: Fitting) -> Settings:
+    calibration = fit.calibrate_margin(paths)
+    return [(f"{threshold:g}", Tasr(threshold, calibration)) for threshold in TASR]
+
+
+def _classifier(paths: Sequence[Path], fitting: Fitting) -> Settings:
+    return [("", Classifier(fit.classifier_file(paths, workflow="", reader="")))]
