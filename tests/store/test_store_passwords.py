@@ -1,0 +1,60 @@
+"""The password of a database is in nothing that is printed, logged, raised or stored."""
+
+import logging
+
+import pytest
+from conftest import PASSWORD
+from run_examples import a_run, credits_of
+from sqlalchemy import select
+
+from hopscope.cli.main import main
+from hopscope.runtime.errors import StoreError
+from hopscope.store.schema import metadata
+from hopscope.store.store import Store
+
+on_postgresql = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+
+COMMANDS = ["ls", "show", "doctor", "db upgrade", "db check", "db vacuum", "db export -", "show no"]
+
+
+@on_postgresql
+def test_commands_and_logs_say_nothing(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="sqlalchemy")
+    monkeypatch.setenv("HOPSCOPE_DB", url)
+    with Store.open() as store:
+        store.save(a_run())
+        store.save_credits(credits_of(a_run()))
+    for command in COMMANDS:
+        try:
+            main(command.split())
+        except SystemExit as stop:
+            assert stop.code in (0, None) or command == "show no"  # noqa: PT017  # no error
+    said = capsys.readouterr()
+    assert "run-1" in said.out
+    assert "no run 'no' in postgresql+psycopg://postgres:***@127.0.0.1" in said.err
+    assert "select" in caplog.text.lower()
+    for text in (said.out, said.err, caplog.text):
+        assert PASSWORD not in text
+
+
+@on_postgresql
+def test_no_row_holds_it(url: str) -> None:
+    with Store.open(url) as store:
+        store.save(a_run())
+        with store._database.reading() as connection:
+            rows = [str(connection.execute(select(t)).all()) for t in metadata.tables.values()]
+    assert any("Town 3" in row for row in rows)
+    assert not any(PASSWORD in row for row in rows)
+
+
+@on_postgresql
+@pytest.mark.parametrize("change", [(PASSWORD, "wrong-word"), ("127.0.0.1", "127.0.0.1:x")])
+def test_errors_name_the_database_without_it(url: str, change: tuple[str, str]) -> None:
+    with pytest.raises(StoreError) as caught:
+        Store.open(url.replace(*change))
+    assert PASSWORD not in str(caught.value)
+    assert "wrong-word" not in str(caught.value)
