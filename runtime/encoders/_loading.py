@@ -8,9 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from transformers import (
-    AutoConfig,
     AutoModel,
-    AutoTokenizer,
     DPRContextEncoder,
     DPRQuestionEncoder,
     RobertaModel,
@@ -19,9 +17,14 @@ from transformers import (
 from hopscope.runtime.encoders.conventions import Convention
 from hopscope.runtime.encoders.naming import Model
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.readers._loading import choose_device, quiet, refusal
+from hopscope.runtime.readers._loading import (
+    choose_device,
+    configuration,
+    refusal,
+    tokenizer_of,
+    weights,
+)
 
-OPTIONS: Any = {"local_files_only": True, "trust_remote_code": False}
 Network = Callable[[Tensor, Tensor], Tensor]
 """Vectors (text, unit) of token numbers and mask (text, token), before scaling."""
 
@@ -51,25 +54,21 @@ class Loaded:
             UsageError: transformers cannot load it, or it is no model of this convention.
         """
         self.device = choose_device(device)
-        with quiet():
-            with refusal(f"{model.name}: its configuration cannot be used"):
-                self.config: Any = AutoConfig.from_pretrained(model.folder, **OPTIONS)
-            with refusal(f"{model.name}: its tokenizer cannot be loaded"):
-                self.tokenizer: Any = AutoTokenizer.from_pretrained(model.folder, **OPTIONS)
-            with refusal(f"{model.name}: its weights cannot be loaded"):
-                module = _module(model, convention, self.config, query=query)
-        self._module = module.to(self.device).eval()
+        self.config = configuration(model.folder, model.name)
+        self.tokenizer = tokenizer_of(model.folder, model.name)
+        self._module = _module(model, convention, self.config, device=self.device, query=query)
         self.network = _network(convention, self._module)
 
 
-def _module(model: Model, convention: Convention, config: Any, *, query: bool) -> Any:
+def _module(model: Model, convention: Convention, config: Any, *, device: str, query: bool) -> Any:
     kind = config.model_type
     wanted = {"head": "roberta", "decoder": "t5"}.get(convention.pooling, kind)
     wanted = "dpr" if convention.pair else wanted
     if kind != wanted:
         raise UsageError(f"{model.name} is a {kind}; encoders of {convention.name} are a {wanted}")
     if convention.pooling == "head":
-        return _ance(model.folder, config)
+        with refusal(f"{model.name}: its weights cannot be loaded"):
+            return _ance(model.folder, config).to(device).eval()
     auto_model: Any = AutoModel
     if kind == "dpr":
         # AutoModel takes every DPR for a question encoder, and invents weights for the other.
@@ -81,9 +80,7 @@ def _module(model: Model, convention: Convention, config: Any, *, query: bool) -
                 f"{model.name} is a {stated}, {side} need a {auto_model.__name__}; "
                 "name the passage model first, then the query model"
             )
-    module, report = auto_model.from_pretrained(
-        model.folder, dtype="float32", use_safetensors=True, output_loading_info=True, **OPTIONS
-    )
+    module, report = weights(auto_model, model.folder, model.name, device=device)
     # Their pooling layer is not used; many checkpoints leave it out.
     if missing := sorted(name for name in report["missing_keys"] if "pooler" not in name):
         raise UsageError(
@@ -94,13 +91,13 @@ def _module(model: Model, convention: Convention, config: Any, *, query: bool) -
 
 
 def _ance(folder: Path, config: Any) -> Ance:
-    weights = load_file(folder / "model.safetensors")
-    weights = {name.removeprefix("ance_encoder."): value.float() for name, value in weights.items()}
-    if "embeddingHead.weight" not in weights:
+    read = load_file(folder / "model.safetensors")
+    values = {name.removeprefix("ance_encoder."): value.float() for name, value in read.items()}
+    if "embeddingHead.weight" not in values:
         raise ValueError("it has no embeddingHead, so it is no ANCE")
-    module = Ance(config, weights["embeddingHead.weight"].shape[0])
+    module = Ance(config, values["embeddingHead.weight"].shape[0])
     wanted = module.state_dict().keys()
-    module.load_state_dict({name: value for name, value in weights.items() if name in wanted})
+    module.load_state_dict({name: value for name, value in values.items() if name in wanted})
     return module
 
 

@@ -15,26 +15,23 @@ Pooling = Literal["first", "mean", "head", "decoder"]
 does; the mean of all tokens' last states, special ones included; the first token's through a
 linear layer and layer normalisation (ANCE); the state of a decoder at its start token (T5)."""
 
-TITLED = "{title} {text}"
-BGE_INSTRUCTION = "Represent this sentence for searching relevant passages: "
-
 
 class Convention(Record):
-    """The rules of a family of encoders."""
+    """The rules of a family of encoders; where one says nothing, those of a plain BERT."""
 
     name: str
-    pooling: Pooling
-    unit: bool
+    pooling: Pooling = "mean"
+    unit: bool = False
     """Whether vectors are scaled to length 1."""
     query: str = "{text}"
     """How a query is written."""
-    passage: str = TITLED
+    passage: str = "{title} {text}"
     """How a passage is written; spaces at its ends are dropped."""
     pair: bool = False
     """Whether a title is a segment of its own: title [SEP] text."""
-    query_tokens: int
+    query_tokens: int = 512
     """Longer queries are cut, special tokens included."""
-    passage_tokens: int
+    passage_tokens: int = 512
     source: str
     """Where the rules are documented."""
 
@@ -49,78 +46,64 @@ class Convention(Record):
         return self.passage.format(title=passage.title, text=passage.text).strip(), None
 
 
-DPR = Convention(
-    name="dpr",
-    pooling="first",
-    unit=False,
-    pair=True,
-    query_tokens=256,
-    passage_tokens=256,
-    source="Karpukhin et al. 2020 (arXiv 2004.04906); facebookresearch/DPR: title and text are two "
-    "segments with segment numbers 0, sequence length 256",
+CONVENTIONS = (
+    Convention(
+        name="aar-ance",
+        pooling="decoder",
+        passage="Title: {title} Text: {text}",
+        query_tokens=32,
+        passage_tokens=128,
+        source="Yu et al. 2023 (arXiv 2305.17331); OpenMatch/AAR-ANCE, a T5, and its scripts",
+    ),
+    Convention(
+        name="aar-contriever",
+        passage="Title: {title} Text: {text}",
+        query_tokens=32,
+        passage_tokens=128,
+        source="Yu et al. 2023 (arXiv 2305.17331); OpenMatch/AAR-Contriever-KILT and its scripts",
+    ),
+    Convention(
+        name="ance",
+        pooling="head",
+        query_tokens=64,
+        passage_tokens=256,
+        source="Xiong et al. 2021 (arXiv 2007.00808); castorini/ance-* with pyserini's lengths",
+    ),
+    Convention(
+        name="bge",
+        pooling="first",
+        unit=True,
+        query="Represent this sentence for searching relevant passages: {text}",
+        source="Xiao et al. 2023 (arXiv 2309.07597); model card of BAAI/bge-base-en-v1.5",
+    ),
+    Convention(
+        name="contriever",
+        source="Izacard et al. 2022 (arXiv 2112.09118); facebookresearch/contriever",
+    ),
+    Convention(
+        name="dpr",
+        pooling="first",
+        pair=True,
+        query_tokens=256,
+        passage_tokens=256,
+        source="Karpukhin et al. 2020 (arXiv 2004.04906); facebookresearch/DPR: title and text are "
+        "two segments with segment numbers 0, sequence length 256",
+    ),
+    Convention(
+        name="e5",
+        unit=True,
+        query="query: {text}",
+        passage="passage: {title} {text}",
+        source="Wang et al. 2022 (arXiv 2212.03533); model card of intfloat/e5-base-v2",
+    ),
+    Convention(
+        name="minilm",
+        unit=True,
+        query_tokens=256,
+        passage_tokens=256,
+        source="model card of sentence-transformers/all-MiniLM-L6-v2, max_seq_length 256",
+    ),
 )
-CONTRIEVER = Convention(
-    name="contriever",
-    pooling="mean",
-    unit=False,
-    query_tokens=512,
-    passage_tokens=512,
-    source="Izacard et al. 2022 (arXiv 2112.09118); facebookresearch/contriever",
-)
-E5 = Convention(
-    name="e5",
-    pooling="mean",
-    unit=True,
-    query="query: {text}",
-    passage="passage: " + TITLED,
-    query_tokens=512,
-    passage_tokens=512,
-    source="Wang et al. 2022 (arXiv 2212.03533); model card of intfloat/e5-base-v2",
-)
-BGE = Convention(
-    name="bge",
-    pooling="first",
-    unit=True,
-    query=BGE_INSTRUCTION + "{text}",
-    query_tokens=512,
-    passage_tokens=512,
-    source="Xiao et al. 2023 (arXiv 2309.07597); model card of BAAI/bge-base-en-v1.5",
-)
-ANCE = Convention(
-    name="ance",
-    pooling="head",
-    unit=False,
-    query_tokens=64,
-    passage_tokens=256,
-    source="Xiong et al. 2021 (arXiv 2007.00808); castorini/ance-* with pyserini's lengths",
-)
-AAR_ANCE = Convention(
-    name="aar-ance",
-    pooling="decoder",
-    unit=False,
-    passage="Title: {title} Text: {text}",
-    query_tokens=32,
-    passage_tokens=128,
-    source="Yu et al. 2023 (arXiv 2305.17331); OpenMatch/AAR-ANCE, a T5, and its scripts",
-)
-AAR_CONTRIEVER = Convention(
-    name="aar-contriever",
-    pooling="mean",
-    unit=False,
-    passage="Title: {title} Text: {text}",
-    query_tokens=32,
-    passage_tokens=128,
-    source="Yu et al. 2023 (arXiv 2305.17331); OpenMatch/AAR-Contriever-KILT and its scripts",
-)
-MINILM = Convention(
-    name="minilm",
-    pooling="mean",
-    unit=True,
-    query_tokens=256,
-    passage_tokens=256,
-    source="model card of sentence-transformers/all-MiniLM-L6-v2, max_seq_length 256",
-)
-CONVENTIONS = (AAR_ANCE, AAR_CONTRIEVER, ANCE, BGE, CONTRIEVER, DPR, E5, MINILM)
 
 
 def named(name: str) -> Convention:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from hopscope.runtime.encoders._loading import Loaded
 from hopscope.runtime.encoders.naming import EncoderSpec
 from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.readers._loading import quiet
+from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.runtime.types import Passage
 
@@ -123,7 +124,7 @@ def _tokens(
     side: Loaded, texts: Sequence[tuple[str, str | None]], limit: int
 ) -> tuple[list[list[int]], int]:
     """Token numbers of each text within the limit, and how many texts were over it."""
-    most = _limit(side, limit)
+    most = min(limit, longest(side.config, side.tokenizer, otherwise=limit))
     rows, cut = [], 0
     with quiet():
         for first, second in texts:
@@ -133,15 +134,6 @@ def _tokens(
                 row = side.tokenizer(first, second, truncation=True, max_length=most)["input_ids"]
             rows.append(row)
     return rows, cut
-
-
-def _limit(side: Loaded, limit: int) -> int:
-    config: Any = side.config
-    positions = getattr(config, "max_position_embeddings", None) or limit
-    if config.model_type in {"roberta", "xlm-roberta", "camembert", "mpnet"}:
-        # Relatives of RoBERTa count positions from behind their padding index.
-        positions -= config.pad_token_id + 1
-    return int(min(limit, positions, side.tokenizer.model_max_length))
 
 
 def _batches(rows: Sequence[list[int]], most: int) -> Iterator[list[int]]:

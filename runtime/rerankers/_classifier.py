@@ -10,6 +10,7 @@ from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.readers import _classifier
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.runtime.rerankers.cross_encoder import passage_text
 from hopscope.runtime.stages import Candidates, Reranked
@@ -40,7 +41,7 @@ class CrossEncoder:
         self.name = f"cross_encoder:{name}"
         self._model = model
         self._tokenizer = tokenizer
-        self._max_length = min(max_length, _classifier.longest(model.config, tokenizer))
+        self._max_length = min(max_length, longest(model.config, tokenizer))
         self._title = title
         self._max_batch_tokens = max_batch_tokens
         self._lock = threading.Lock()

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import AutoModel
 
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.readers._checkpoint import Checkpoint
-from hopscope.runtime.readers._loading import choose_device, quiet, refusal
+from hopscope.runtime.readers._loading import choose_device, configuration, tokenizer_of, weights
+from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
 
 
@@ -31,9 +32,7 @@ class Encoder:
         self._model = model
         self._tokenizer = tokenizer
         self._layer = layer
-        positions = getattr(model.config, "max_position_embeddings", None) or 512
-        # Relatives of RoBERTa count positions from behind their padding index.
-        self._limit = min(positions - 2, tokenizer.model_max_length)
+        self._limit = longest(model.config, tokenizer)
         self._lock = threading.Lock()
 
     def encode(self, text: str) -> Encoded:
@@ -115,18 +114,9 @@ def load(checkpoint: Checkpoint, *, layer: int, device: str) -> Encoder:
         UsageError: transformers cannot load it, or it has no such layer.
     """
     where = choose_device(device)
-    auto_model: Any = AutoModel
-    options: Any = {"local_files_only": True, "trust_remote_code": False}
-    with quiet():
-        with refusal(f"{checkpoint.name}: its configuration cannot be used"):
-            config = AutoConfig.from_pretrained(checkpoint.folder, **options)
-        with refusal(f"{checkpoint.name}: its tokenizer cannot be loaded"):
-            tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, **options)
-        with refusal(f"{checkpoint.name}: its weights cannot be loaded"):
-            model = auto_model.from_pretrained(
-                checkpoint.folder, config=config, use_safetensors=True, dtype="float32", **options
-            )
-            model = model.to(where).eval()
+    place = checkpoint.folder, checkpoint.name
+    config, tokenizer = configuration(*place), tokenizer_of(*place)
+    model, _ = weights(AutoModel, *place, device=where, config=config)
     layers: int = config.num_hidden_layers
     if not -layers - 1 <= layer <= layers:
         raise UsageError(f"{checkpoint.name}: has no layer {layer}: choose one from 0 to {layers}")
