@@ -15,7 +15,13 @@ from hopscope.cli.render import number, out, plain, print_json
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Appraisal, Credit, Run, Usage
-    from hopscope.tracing.report import AppraisalReport, PassageReport, RunReport, StepReport, Total
+    from hopscope.tracing.report_records import (
+        AppraisalReport,
+        PassageReport,
+        RunReport,
+        StepReport,
+        Total,
+    )
 
 BAR_CELLS = 8
 TABLE_WIDTH = 130
@@ -51,6 +57,19 @@ def show_run(
         _appraisal(console, found.appraisal)
     for reason in _reasons(found):
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+    if dropped := _dropped(found):
+        console.print(Text(f"- {context_cut('SePer', dropped)}", style="dim"))
+
+
+def context_cut(meter: str, dropped: Iterable[str]) -> str:
+    """That a meter's reader did not see all passages."""
+    keys = ", ".join(plain(key) for key in dropped)
+    return f"{meter}: the context was too long, so of these not all was shown: {keys}"
+
+
+def _dropped(found: "RunReport") -> tuple[str, ...]:
+    seper = [found.total.seper, *(step.credit.seper for step in found.steps)]
+    return tuple(dict.fromkeys(key for part in seper if part for key in part.dropped))
 
 
 def _heading(console: Console, found: "RunReport") -> None:

@@ -1,6 +1,11 @@
 """Stands here so that pytest puts this folder on the path and tests can import its helpers."""
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's business.
+settings.register_profile("hopscope", deadline=None)
+settings.load_profile("hopscope")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -115,6 +115,7 @@ class Coalitions:
         self.game = game
         self.values = values
         self._keys: dict[Coalition, Content | Unplayed] = {}
+        self._measured: set[Coalition] = set()
 
     @property
     def players(self) -> tuple[int, ...]:
@@ -130,7 +131,9 @@ class Coalitions:
 
     def measure(self, coalitions: Iterable[Coalition]) -> None:
         """Measure what is not known yet, all in one call to the meter."""
-        self.values.measure([self.game.evidence(coalition) for coalition in coalitions])
+        new = [coalition for coalition in coalitions if coalition not in self._measured]
+        self.values.measure([self.game.evidence(coalition) for coalition in new])
+        self._measured.update(new)
 
     def value(self, coalition: Coalition) -> Measurement:
         """v(S)."""

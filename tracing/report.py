@@ -1,164 +1,28 @@
-"""A run and its credits as one readable record: what `--json` prints and tables show.
-
-The shape is a public contract: scripts read it.
+"""A run and the credits of one of its appraisals put together: see `report_records`.
 
 One appraisal at a time is shown, which is all credits with one provenance: shares of one seed do
 not sum to the total of another. Which one, is the same here and in lists of runs: see `chosen`.
 """
 
 from collections.abc import Iterable
-from datetime import datetime
-
-from pydantic import JsonValue
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import (
-    Appraisal,
-    Credit,
-    Measurement,
-    Provenance,
-    Record,
-    Run,
-    RunStatus,
-    Step,
-    Usage,
+from hopscope.runtime.types import Appraisal, Credit, Measurement, Provenance, Run, Step, Usage
+from hopscope.tracing.report_records import (
+    AppraisalReport,
+    PassageCredit,
+    PassageReport,
+    PassageSePer,
+    RunReport,
+    StepCredit,
+    StepGroGU,
+    StepReport,
+    StepSePer,
+    Total,
+    TotalSePer,
 )
 
 SEPER, GROGU = "seper", "grogu"
-
-
-class PassageSePer(Record):
-    """What one passage did, while the other steps' evidence stayed."""
-
-    shapley: float | None
-    """The passage's share of the step's `leave_one_out`."""
-    low: float | None
-    """95 % interval of `shapley`."""
-    high: float | None
-    leave_one_out: float | None
-    """What would be lost without the passage."""
-    reason: str | None = None
-    """Why a value is missing."""
-
-
-class PassageCredit(Record):
-    seper: PassageSePer | None = None
-
-
-class PassageReport(Record):
-    id: str
-    title: str
-    score: float
-    new: bool
-    """Whether this step brought the passage into the evidence for the first time."""
-    credit: PassageCredit | None = None
-    """None unless credit was measured over the passages of the step."""
-
-
-class StepSePer(Record):
-    """What the step did to the belief in the right answer."""
-
-    value: float | None
-    """SePer after the step."""
-    delta: float | None
-    """ΔSePer: the change the step made, after what came before it."""
-    low: float | None
-    """95 % interval of `delta`."""
-    high: float | None
-    shapley: float | None
-    """The step's Shapley share of the run's total ΔSePer."""
-    leave_one_out: float | None
-    """What the whole run would lose without the step."""
-    n: int
-    """Samples behind each belief."""
-    reason: str | None = None
-    """Why a value is missing."""
-
-
-class StepGroGU(Record):
-    """What the step did to the confidence of the reader; needs no gold answer."""
-
-    value: float | None
-    """GroGU after the step, in nats."""
-    delta: float | None
-    reason: str | None = None
-
-
-class StepCredit(Record):
-    seper: StepSePer | None = None
-    grogu: StepGroGU | None = None
-
-
-class StepReport(Record):
-    index: int
-    name: str
-    kind: str
-    query: str | None
-    output: str | None
-    passages: tuple[PassageReport, ...]
-    dangling: tuple[str, ...]
-    usage: Usage
-    seconds: float
-    parse_ok: bool | None
-    stop_reason: str | None
-    credit: StepCredit
-    per_1000_tokens: float | None
-    """Shapley share (else ΔSePer) per 1,000 tokens spent from this retrieval to the next."""
-
-
-class TotalSePer(Record):
-    before: float | None
-    """Belief without any passage."""
-    after: float | None
-    """Belief with all evidence."""
-    delta: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str | None = None
-
-
-class Total(Record):
-    usage: Usage
-    seconds: float
-    retrievals: int
-    seper: TotalSePer | None = None
-    grogu: StepGroGU | None = None
-
-
-class AppraisalReport(Record):
-    """How the credits shown were measured, and what that cost."""
-
-    id: str
-    """The settings' hash."""
-    reader: str
-    entailment: str | None
-    seed: int
-    settings: dict[str, JsonValue]
-    measured: datetime | None
-    """When last; None for credits of before this was kept."""
-    usage: Usage
-    """What was asked of the reader, all measurings with these settings together."""
-    seconds: float
-    others: tuple[str, ...]
-    """Settings' hashes of the run's other appraisals, the latest last."""
-
-
-class RunReport(Record):
-    id: str
-    question: str
-    golds: tuple[str, ...]
-    workflow: str
-    answer: str | None
-    status: RunStatus
-    stop_reason: str | None
-    error: str | None
-    reader: str
-    retriever: str
-    seed: int
-    steps: tuple[StepReport, ...]
-    total: Total
-    appraisal: AppraisalReport | None = None
 
 
 def chosen(credits: Iterable[Credit]) -> Provenance | None:
@@ -194,6 +58,10 @@ def _value(measurement: Measurement | None) -> float | None:
 
 def _reason(*measurements: Measurement | None) -> str | None:
     return next((m.reason for m in measurements if m and m.reason), None)
+
+
+def _dropped(*measurements: Measurement | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(key for m in measurements if m for key in m.dropped or ()))
 
 
 def report(
@@ -266,6 +134,7 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
             leave_one_out=_value(without),
             n=level.n if level else 0,
             reason=_reason(level, change, shapley, without),
+            dropped=_dropped(level, change),
         )
     held, gained = credit(GROGU, "level", step.index), credit(GROGU, "trajectory", step.index)
     grogu = None
@@ -339,6 +208,7 @@ def _total(run: Run, credit: _Credits) -> Total:
             high=total.high,
             n=total.n,
             reason=_reason(total, before, last),
+            dropped=_dropped(total),
         )
     gained = credit(GROGU, "total", None)
     return Total(

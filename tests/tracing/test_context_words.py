@@ -1,18 +1,23 @@
 """How much of the evidence SePer shows, and that it says what it did not show."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from fakes import ENTAILS, ReaderByEvidence, ScriptedEntailment, reply
+from fakes import ENTAILS, ReaderByEvidence, ScriptedEntailment, reply, run_of, step
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hopscope.runtime.errors import ContextOverflow, UsageError
-from hopscope.runtime.types import Generation, GenerationRequest, Passage, Question
+from hopscope.runtime.types import Generation, GenerationRequest, Passage, Provenance, Question
+from hopscope.store.store import Store
+from hopscope.tracing.appraisal import appraise
+from hopscope.tracing.credit import solo, trajectory
 from hopscope.tracing.meters import grogu, seper
 from hopscope.tracing.meters._asking import Unmeasured
 from hopscope.tracing.meters._beliefs import Belief
 from hopscope.tracing.meters._context import cut
+from hopscope.tracing.report import report
 
 WHO = Question(text="Who?", answers=("g",))
 A = Passage(id="a", title="One", text="two  three\nfour five.")
@@ -77,6 +82,36 @@ def test_contexts_that_are_equal_once_cut_are_measured_once() -> None:
     found = meter.beliefs(WHO, [(A, B), (A, C)])
     assert [each.dropped for each in found if isinstance(each, Belief)] == [("b",), ("c",)]
     assert len(reader.generated[0]) == 1
+
+
+def test_what_was_dropped_is_stored_with_every_credit_it_concerns(tmp_path: Path) -> None:
+    """And with which limit, though that is the default here."""
+    long = Passage(id="long", text="word " * 600)
+    replies = {(): [reply("r")], ("long",): [reply("r")], ("a",): [reply("r")]}
+    meter = seper.build(ReaderByEvidence(replies), JUDGE, samples=1)
+    first = step(0, ["long"], evidence=(long,), shown=("long",))
+    second = step(1, ["a"], evidence=(long, A), shown=("long", "a"))
+    run = run_of(answers=["g"]).model_copy(update={"steps": (first, second)})
+    rules = [trajectory.build(), solo.build()]
+    credits = appraise(run, [meter], rules, Provenance(reader="by-evidence"))
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        store.save(run)
+        store.save_credits(credits)
+        kept = store.credits(run.id)
+    assert {c.model_dump_json() for c in kept} == {c.model_dump_json() for c in credits}
+    found = {(c.rule, c.step): c.measurement.dropped for c in kept}
+    assert found["level", None] is None
+    assert found["level", 0] == ("long",)
+    assert found["total", None] == found["trajectory", 1] == ("long", "a")
+    assert found["solo", 1] is None
+    assert all("context_words=512" in c.measurement.estimator for c in kept)
+    told = report(run, kept)
+    assert told.total.seper is not None
+    assert told.total.seper.dropped == ("long", "a")
+    assert [s.credit.seper.dropped for s in told.steps if s.credit.seper] == [
+        ("long",),
+        ("long", "a"),
+    ]
 
 
 class FullReader(ReaderByEvidence):

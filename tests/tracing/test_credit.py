@@ -1,19 +1,20 @@
 """Credit over coalitions of steps: vectors 25 to 27, and what every rule must satisfy."""
 
+import random
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
 
 import pytest
 from fakes import FunctionMeter, passage, run_of, step
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopscope.runtime import components
 from hopscope.runtime.types import Run
 from hopscope.tracing import credit
 from hopscope.tracing.coalitions import EMPTY, Coalitions, Values
-from hopscope.tracing.credit import leave_one_out, shapley, solo, trajectory
+from hopscope.tracing.credit import _kernel, leave_one_out, shapley, solo, trajectory
 from hopscope.tracing.games import contributions, over_passages, over_steps
 
 VECTOR_25 = {"": 0.2, "1": 0.3, "2": 0.25, "3": 0.2, "12": 0.6, "13": 0.35, "23": 0.5, "123": 0.9}
@@ -231,6 +232,13 @@ def test_above_eight_steps_antithetic_permutations_come_close_and_still_sum_exac
     assert found == shapley.build().share(big_game()[0])
 
 
+def test_above_eight_steps_who_changes_nothing_still_gets_exactly_nothing() -> None:
+    meter = FunctionMeter(lambda keys: len(set(keys) - {"3"}) ** 0.5)
+    found = shapley.build(permutations=4).share(play(run_of(*map(str, range(9))), meter))
+    assert found[3].value == 0
+    assert all(m.value for m in found if m is not found[3])
+
+
 def test_the_error_of_sampling_orders_widens_the_interval() -> None:
     def value(keys: tuple[str, ...]) -> float:
         return float({"0", "1", "2"} <= set(keys))
@@ -247,6 +255,66 @@ def test_the_error_of_sampling_orders_widens_the_interval() -> None:
     assert few[0].low is not None
     assert few[0].low < few[0].value
     assert sum(m.value or 0 for m in few) == pytest.approx(1, abs=1e-12)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32))
+def test_kernel_shares_sum_to_the_total_and_come_as_close_as_their_error_says(seed: int) -> None:
+    """Of nine steps, in a game of any values. Six standard errors of a normal distribution are
+    exceeded twice in a billion."""
+    draw = random.Random(seed)
+    values = [draw.random() for _ in range(512)]
+    names = [str(t) for t in range(9)]
+    worth = FunctionMeter(lambda keys: values[sum(1 << int(key) for key in keys)])
+    coalitions = play(run_of(*names), worth)
+    found = shapley.build(permutations=32, sampling="kernel").share(coalitions)
+    total = values[511] - values[0]
+    assert sum(m.value for m in found if m.value is not None) == pytest.approx(total, abs=1e-12)
+    shares = shapley.exact(range(9))
+    for player, measured in enumerate(found):
+        truth = coalitions.combine(shares[player], "exact").value
+        assert measured.value is not None
+        assert measured.high is not None
+        assert truth is not None
+        assert abs(measured.value - truth) <= 3 * (measured.high - measured.value) + 1e-9
+
+
+@given(st.lists(st.floats(-1, 1), min_size=9, max_size=9), st.integers(0, 99))
+@settings(max_examples=10, deadline=None)
+def test_kernel_shares_of_an_additive_game_are_exact(worth: list[float], seed: int) -> None:
+    """Without error, and so without a width; among them are null players and equal ones."""
+    names = [str(t) for t in range(9)]
+    rule = shapley.build(permutations=4, seed=seed, sampling="kernel")
+    meter = FunctionMeter(lambda keys: sum(worth[int(key)] for key in keys))
+    found = rule.share(play(run_of(*names), meter))
+    assert [m.value for m in found] == pytest.approx(worth, abs=1e-12)
+    assert all(m.high - m.low < 1e-9 for m in found if m.high is not None and m.low is not None)
+
+
+def test_kernel_sampling_is_named_and_repeats_itself() -> None:
+    coalitions, expected = big_game()
+    rule = shapley.build(sampling="kernel")
+    found = rule.share(coalitions)
+    assert "shapley(kernel, coalitions=576, paired, seed=0)" in found[0].estimator
+    assert "+- 0." in found[0].estimator
+    assert found == rule.share(big_game()[0])
+    assert found != shapley.build(sampling="kernel", seed=1).share(big_game()[0])
+    assert [m.value for m in found] == pytest.approx(expected, abs=0.02)
+    few = play(run_of("1", "2"), FunctionMeter(lambda keys: len(keys) / 2))
+    assert rule.share(few) == shapley.build().share(few)
+
+
+def test_too_few_kernel_coalitions_are_filled_up_until_all_shares_are_determined() -> None:
+    drawn = _kernel.regression(range(9), 2, seed=0)
+    assert len(drawn.pairs) >= 9
+    assert sum(drawn.parts) == 1
+    assert all(sum(moves) == 0 for moves in drawn.moves.values())
+
+
+def test_one_unmeasured_value_leaves_all_kernel_shares_unmeasured() -> None:
+    meter = FunctionMeter(lambda keys: None if keys == ("0",) else 0.5)
+    rule = shapley.build(sampling="kernel")
+    assert credits(rule, play(run_of(*map(str, range(9))), meter)) == [None] * 9
 
 
 def test_every_rule_is_listed_and_documented() -> None:

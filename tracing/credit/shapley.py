@@ -6,40 +6,47 @@ The only sharing that is efficient (sums to the total), symmetric, linear and gi
 player that changes nothing (Shapley 1953). Steps that need each other share alike, which is why
 the first hop of a chain earns something.
 
-Up to eight players exactly, from the values of all their coalitions. Above, the mean over 64
-random orders, each followed by its reverse (antithetic pairs, Mitchell et al. 2022); every order
-telescopes, so the credits still sum to the total exactly. The standard error over the pairs is
-in the estimator's name and, times Student's quantile, widens the meter's interval, or is the
-interval where the meter has none. Evidence is always shown in the order of the
-trajectory, whatever order the players join in.
+Up to eight players exactly, from the values of all their coalitions. Above, by default, the mean
+over 64 random orders, each followed by its reverse (antithetic pairs, Mitchell et al. 2022); every
+order telescopes, so the credits still sum to the total exactly, and who changes nothing still gets
+exactly 0. With `sampling=kernel` by regression on about as many coalitions (KernelSHAP, see
+`_kernel`). docs/credit.md compares the two. The standard error is in the estimator's name and,
+times Student's quantile, widens the meter's interval, or is the interval where the meter has none.
+Evidence is always shown in the order of the trajectory, whatever order the players join in.
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import factorial, hypot, sqrt
 from statistics import stdev
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from scipy.stats import t
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.coalitions import Coalition, Coalitions, Terms
+from hopscope.tracing.coalitions import Coalition, Coalitions
+from hopscope.tracing.credit import _kernel
 from hopscope.tracing.credit._rule import CreditRule, Linear, Share, add, gain
+
+Sampling = Literal["permutations", "kernel"]
 
 EXACT_PLAYERS = 8
 FEWEST_ORDERS = 4
 """Two pairs: with fewer there is no standard error."""
 
 
-def build(*, permutations: int = 64, seed: int = 0) -> CreditRule:
+def build(
+    *, permutations: int = 64, seed: int = 0, sampling: Sampling = "permutations"
+) -> CreditRule:
     """The rule.
 
     Args:
         permutations: orders sampled above eight players, rounded up to an even number.
         seed: of that sampling.
+        sampling: `kernel` draws as many coalitions as so many orders of the players pass through.
 
     Raises:
         UsageError: too few orders to tell their error.
@@ -49,7 +56,7 @@ def build(*, permutations: int = 64, seed: int = 0) -> CreditRule:
             f"shapley.permutations={permutations}: give {FEWEST_ORDERS} or more, or their error "
             "is unknown"
         )
-    return Shapley(permutations + permutations % 2, seed)
+    return Shapley(permutations + permutations % 2, seed, sampling)
 
 
 class Shapley(NamedTuple):
@@ -57,6 +64,7 @@ class Shapley(NamedTuple):
 
     permutations: int
     seed: int
+    sampling: Sampling = "permutations"
 
     @property
     def name(self) -> str:
@@ -70,20 +78,47 @@ class Shapley(NamedTuple):
         shares = self._linear(players).share(coalitions)
         if len(players) <= EXACT_PLAYERS:
             return shares
-        orders = self._orders(players)
-        pairs = [of_orders(pair) for pair in zip(orders[::2], orders[1::2], strict=True)]
+        found = dict(zip(coalitions.game.members, shares, strict=True))
+        errors = self._errors(coalitions, {player: found[player].value for player in players})
+        free = self.permutations // 2 - 1
+        if self.sampling == "kernel":
+            free = free * (len(players) - 1)
         return [
-            _widened(measurement, [pair[member] for pair in pairs], coalitions)
-            if member in coalitions.full
-            else measurement
-            for member, measurement in zip(coalitions.game.members, shares, strict=True)
+            _widened(measurement, errors[member], free) if member in errors else measurement
+            for member, measurement in found.items()
         ]
 
     def _linear(self, players: Sequence[int]) -> Linear:
         if len(players) <= EXACT_PLAYERS:
             return Linear("shapley", exact)
+        if self.sampling == "kernel":
+            drawn = self._regression(players)
+            count = 2 * len(drawn.pairs)
+            name = f"shapley(kernel, coalitions={count}, paired, seed={self.seed})"
+            return Linear(name, lambda _: drawn.shares())
         name = f"shapley(permutations={self.permutations}, antithetic, seed={self.seed})"
         return Linear(name, lambda players: of_orders(self._orders(players)))
+
+    def _errors(
+        self, coalitions: Coalitions, shares: Mapping[int, float | None]
+    ) -> dict[int, float]:
+        """The standard error of each player's share that was measured."""
+        measured = {player: value for player, value in shares.items() if value is not None}
+        if self.sampling == "kernel":
+            # Every share is made of all values: all of them are measured, or none.
+            return measured and self._regression(coalitions.players).errors(
+                measured, lambda coalition: coalitions.value(coalition).value or 0.0
+            )
+        orders = self._orders(coalitions.players)
+        pairs = [of_orders(pair) for pair in zip(orders[::2], orders[1::2], strict=True)]
+        return {
+            player: stdev(coalitions.combine(pair[player], "pair").value or 0.0 for pair in pairs)
+            / sqrt(len(pairs))
+            for player in measured
+        }
+
+    def _regression(self, players: Sequence[int]) -> _kernel.Regression:
+        return _kernel.regression(players, self.permutations * (len(players) - 1), self.seed)
 
     def _orders(self, players: Sequence[int]) -> list[tuple[int, ...]]:
         """Random orders, each followed by its reverse."""
@@ -120,16 +155,11 @@ def of_orders(orders: Sequence[Sequence[int]]) -> Share:
     return dict(share)
 
 
-def _widened(
-    measurement: Measurement, pairs: Sequence[Terms], coalitions: Coalitions
-) -> Measurement:
-    """The measurement with the error of sampling orders in its interval."""
-    if measurement.value is None:
-        return measurement
-    gains = [coalitions.combine(terms, "pair").value or 0.0 for terms in pairs]
-    error = stdev(gains) / sqrt(len(gains))
-    reach = float(t.ppf(0.975, len(gains) - 1)) * error
-    value = measurement.value
+def _widened(measurement: Measurement, error: float, free: int) -> Measurement:
+    """The measurement with the error of sampling in its interval; `free` are its degrees of
+    freedom."""
+    value = measurement.value or 0.0
+    reach = float(t.ppf(0.975, free)) * error
     low = value if measurement.low is None else measurement.low
     high = value if measurement.high is None else measurement.high
     return measurement.model_copy(

@@ -1,0 +1,54 @@
+"""A reader that rates answers: what the judges of SePer's appendix have in common."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.types import Measurement, Prompt
+from hopscope.tracing.answer_metrics import _rating
+from hopscope.tracing.answer_metrics._metric import Case
+
+Asked = tuple[Prompt, ...] | str
+"""The prompts to rate an answer by, or why there is nothing to rate. Of two, the answer's value is
+the difference between the first one's and the second one's."""
+
+
+@dataclass(frozen=True)
+class RatingJudge:
+    """An answer metric that needs no gold. Greedy, one reply to each prompt."""
+
+    name: str
+    reader: Reader
+    seed: int
+    asked: Callable[[Case], Asked]
+    binary: bool = False
+
+    @property
+    def estimator(self) -> str:
+        """The rule and its options, enough to compute a value again."""
+        return (
+            f"{self.name.replace('_', '-')}(reader={self.reader.name}, rating=1-10 as (r-1)/9, "
+            f"temperature=0, max_tokens={_rating.MAX_TOKENS}, normaliser=none)"
+        )
+
+    def score(self, cases: Sequence[Case]) -> list[Measurement]:
+        """All prompts go to the reader in one call.
+
+        Raises:
+            ReaderError: the reader failed.
+        """
+        asked = [self.asked(case) for case in cases]
+        prompts = [prompt for each in asked if not isinstance(each, str) for prompt in each]
+        rated = _rating.rate(self.reader, prompts, seed=self.seed)
+        return [
+            self._measurement([each] if isinstance(each, str) else [rated[p] for p in each])
+            for each in asked
+        ]
+
+    def _measurement(self, found: Sequence[float | str]) -> Measurement:
+        estimator, seed = self.estimator, self.seed
+        for reason in found:
+            if isinstance(reason, str):
+                return Measurement(value=None, reason=reason, seed=seed, estimator=estimator)
+        first, *others = (value for value in found if not isinstance(value, str))
+        return Measurement(value=first - sum(others), n=1, seed=seed, estimator=estimator)
