@@ -46,7 +46,9 @@ class Searched(Sampler):
         for fact in facts:
             if rng.random() < 0.15:  # a thought that went wrong
                 fact = rng.choice(self.by_relation[fact.relation])
-            queries += chain(rng, [fact]).sentences
+            sentence = chain(rng, [fact]).sentences[0]
+            # Without the object the search finds rivals that tell of others.
+            queries.append(sentence.replace(fact.object, "") if rng.random() < 0.5 else sentence)
         k = rng.choice((2, 3, 4, 4, 4, 5))
         first: dict[int, int] = {}
         for number, hits in enumerate(self.index.search(queries, k=k)):
@@ -56,7 +58,7 @@ class Searched(Sampler):
         draw = rng.random()
         if draw < 0.25:
             absent = set(rng.sample(range(len(queries)), rng.randrange(len(queries))))
-        elif draw < 0.6:
+        elif draw < 0.7:
             link = rng.choice([fact for fact in facts if fact in self.world.telling_of])
             absent = {first.get(self.world.telling_of[link], 0)}
         shown = [place for place, number in first.items() if number not in absent][:MOST]
