@@ -46,7 +46,6 @@ def print_json(store: "Store", found: "Experiment") -> None:
             **item.entry.question.model_dump(mode="json"),
             "workflow": item.arm,
             "status": item.status,
-            "attempts": item.attempts,
             "error": item.error and item.error.model_dump(),
             "run": None,
         }

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import Field
+
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record, digest
 from hopscope.store.experiment_records import Arm, Claimed, Experiment
@@ -37,7 +39,7 @@ class Settings(Record):
     meters: tuple[str, ...]
     """None when nothing is measured."""
     rules: tuple[str, ...]
-    options: dict[str, str] = {}  # noqa: RUF012  # pydantic copies it
+    options: dict[str, str] = Field(default_factory=dict)
     """Of meters and rules: `METER.KEY` to text."""
     deterministic: bool = False
 
@@ -54,7 +56,9 @@ class Models(Record):
 FREE = frozenset({"data", "form", "limit", "sample_ids"})
 """Settings that may change while an experiment goes on: the same questions can lie elsewhere, and
 more or fewer of them be asked."""
-MODELS = tuple(Models.model_fields)
+NAMES = frozenset({"corpus", "reader", "entailment"})
+"""Settings that name models. What counts is what they turn out to be: an index can be built again,
+a model trained on, a folder moved."""
 
 
 def plan(name: str, settings: Settings, models: Models, arms: Sequence[Arm]) -> Experiment:
@@ -76,16 +80,19 @@ def check(known: Experiment, settings: Settings, models: Models | None = None) -
     Raises:
         UsageError: it was begun otherwise; the message says in what.
     """
-    now = _fixed(settings, models)
-    # What is named as before can have become another: an index built again, a model trained on.
-    then = {**known.settings, **(known.model_dump(include=set(MODELS)) if models else {})}
-    for key, value in now.items():
+    then = {**known.settings, **known.model_dump(include=set(Models.model_fields))}
+    for key, value in _fixed(settings, models).items():
         if then.get(key) != value:
-            what = "data, whose digest is" if key == "digest" else f"{key}"
+            what = "data, whose digest is" if key == "digest" else key
             raise UsageError(
                 f"the experiment {known.name} was begun with the {what} {then.get(key)!r} and "
                 f"cannot go on with {value!r}: give the former, or another --name"
             )
+
+
+def same_names(known: Experiment, settings: Settings) -> bool:
+    """Whether models are named as they were."""
+    return all(known.settings.get(key) == getattr(settings, key) for key in NAMES)
 
 
 def run_id(name: str, claimed: Claimed) -> str:
@@ -99,7 +106,6 @@ def _fingerprint(settings: Settings, models: Models) -> str:
 
 
 def _fixed(settings: Settings, models: Models | None) -> dict[str, Any]:
-    """What results depend on. The names of models are part of the settings, too; where they are
-    known, their revisions stand in place of them."""
-    found = settings.model_dump(mode="json", exclude=set(FREE))
+    """What results depend on."""
+    found = settings.model_dump(mode="json", exclude=set(FREE | NAMES))
     return found if models is None else {**found, **models.model_dump()}
