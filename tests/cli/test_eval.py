@@ -1,0 +1,276 @@
+"""Whole datasets: what is killed goes on and ends like an unbroken one, what fails is a row."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from models import tiny_llama
+
+from hopscope.cli.main import main
+from hopscope.store.store import Store
+
+HOPSCOPE = [sys.executable, "-m", "hopscope.cli"]
+ASKED = 40
+
+
+class Bare(NamedTuple):
+    """What an experiment needs, small and quick."""
+
+    model: Path
+    index: Path
+    data: Path
+
+    def command(self, database: Path, *more: str, data: Path | None = None) -> list[str]:
+        return [
+            "eval", str(data or self.data), "--reader", f"hf:{self.model}",
+            "--corpus", str(self.index), "--samples", "2", "--meters", "seper",
+            "--rules", "trajectory", "--db", str(database), "--name", "towns", *more,
+        ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Bare:
+    folder = tmp_path_factory.mktemp("eval")
+    model = tiny_llama(folder / "model", max_position_embeddings=1024)
+    index(folder, "Alba is a film directed by Bruno Costa.")
+    data = folder / "asked.jsonl"
+    data.write_text(
+        "".join(
+            json.dumps(
+                {"id": f"q{i}", "question": f"Who directed film {i}?", "golden_answers": ["Bruno"]}
+            )
+            + "\n"
+            for i in range(ASKED)
+        )
+    )
+    return Bare(model, folder / "index", data)
+
+
+def index(folder: Path, text: str) -> None:
+    corpus = folder / "corpus.jsonl"
+    corpus.write_text(json.dumps({"id": "a", "title": "Alba", "text": text}) + "\n")
+    with pytest.raises(SystemExit) as end:
+        main(["index", "build", str(corpus), "--out", str(folder / "index"), "--overwrite"])
+    assert not end.value.code
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command; its workers are processes all the same."""
+    capsys.readouterr()
+    code = 0
+    try:
+        main(list(arguments))
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+    return code, *capsys.readouterr()
+
+
+def timeless(text: str) -> str:
+    """JSON as it was printed, without the times in it."""
+    return re.sub(r'"(created|seconds)": [^,\n]+', r'"\1": 0', text)
+
+
+def done(database: Path) -> int:
+    if not database.exists():
+        return 0
+    with closing(sqlite3.connect(database)) as connection:
+        try:
+            [(count,)] = connection.execute("SELECT count(*) FROM items WHERE status = 'ok'")
+        except sqlite3.OperationalError:  # the tables are not there yet
+            return 0
+    return int(count)
+
+
+def stopped_at(command: list[str], database: Path, items: int, by: signal.Signals) -> str:
+    """Start it in a process group of its own, end that when so many items are done; its stderr.
+    Of SIGKILL only the command learns, so that its workers have to find out by themselves."""
+    running = subprocess.Popen(
+        [*HOPSCOPE, *command], stderr=subprocess.PIPE, text=True, start_new_session=True,
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    deadline = time.monotonic() + 600
+    while done(database) < items:
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    if by is signal.SIGKILL:
+        running.kill()
+    else:
+        os.killpg(running.pid, by)
+    _, told = running.communicate(timeout=600)  # also waits for the workers, who have the pipe
+    assert running.returncode == (130 if by is signal.SIGINT else -by), told
+    assert done(database) < ASKED, "it had finished before it was stopped"
+    return told
+
+
+@pytest.mark.slow
+def test_what_is_killed_three_times_ends_like_an_unbroken_one(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is lost and nothing doubled; after Ctrl-C nothing is left half done."""
+    options = ["-w", "closed_book:max_tokens=24", "--json"]
+    code, whole, _ = call(capsys, *bare.command(tmp_path / "whole.db", *options))
+    assert code == 0
+
+    database = tmp_path / "broken.db"
+    command = bare.command(database, *options, "--workers", "2")
+    for items in (3, 12, 21):
+        stopped_at(command, database, items, signal.SIGKILL)
+    told = stopped_at(command, database, 28, signal.SIGINT)
+    assert "the same command goes on" in told
+    with Store.open(database) as store:
+        progress = store.experiments.progress("towns")
+        assert (progress.running, progress.total) == (0, ASKED)
+        assert [s.ended is not None for s in store.experiments.sittings("towns")] == [True] * 4
+
+    code, ended, _ = call(capsys, *command)
+    assert code == 0
+    assert timeless(ended) == timeless(whole)
+    with Store.open(database) as store:
+        assert len(store.runs(None)) == ASKED
+        assert store.verify() == []
+        assert {i.attempts for i in store.experiments.items("towns")} <= {1, 2, 3, 4, 5}
+    code, again, told = call(capsys, *command)
+    assert (code, again) == (0, ended)
+    assert "nothing is left to do" in told
+
+
+def test_a_question_that_fails_is_a_row_and_is_tried_again_when_asked(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, database = tmp_path / "some.jsonl", tmp_path / "runs.db"
+    rows = [{"question": "Who?"}, {"question": "Who? " * 2000}, {"question": "Who else?"}]
+    data.write_text("".join(json.dumps({"id": i, **row}) + "\n" for i, row in enumerate(rows)))
+    command = bare.command(database, "-w", "closed_book", data=data)
+    code, out, told = call(capsys, *command)
+    assert code == 1, told
+    assert re.search(r"closed_book\s+3/3\s+1\b", out)
+    assert "1 x ContextOverflow: a prompt of" in told
+    assert "3 of 3 done, 1 failed" in told
+    with Store.open(database) as store:
+        items = store.experiments.items("towns")
+        assert [i.status for i in items] == ["ok", "failed", "ok"]
+        assert items[1].error is not None
+        assert items[1].error.type == "ContextOverflow"
+
+    assert call(capsys, *command)[0] == 1
+    code, _, told = call(capsys, *command, "--retry-failed")
+    assert code == 1
+    with Store.open(database) as store:
+        again = store.experiments.items("towns")
+        assert [i.attempts for i in again] == [1, 2, 1]
+        assert (again[0], again[2]) == (items[0], items[2])
+        assert len(store.runs(None)) == 3
+
+
+def test_it_goes_on_only_with_what_it_was_begun_with_but_may_grow(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "runs.db"
+    command = bare.command(database, "--limit", "1", "-w", "closed_book")
+    assert call(capsys, *command)[0] == 0
+    for change, what in (
+        (["--seed", "5"], "seed 0 and cannot go on with 5"),
+        (["--samples", "3"], "samples 2"),
+        (["--meters", "grogu"], "meters"),
+        (["-o", "max_tokens=5"], "closed_book was begun with"),
+    ):
+        code, _, told = call(capsys, *command, *change)
+        assert (code, what in told, "another --name" in told) == (2, True, True), told
+
+    index(bare.index.parent, "Alba is a film directed by somebody else.")
+    code, _, told = call(capsys, *bare.command(database, "--limit", "2", "-w", "closed_book"))
+    index(bare.index.parent, "Alba is a film directed by Bruno Costa.")
+    assert (code, told.count("bm25:")) == (2, 2), told
+
+    more = ["--limit", "2", "-w", "closed_book", "-w", "naive:k=1", "--json"]
+    code, out, _ = call(capsys, *bare.command(database, *more))
+    assert code == 0
+    rows = [(row["id"], row["workflow"], row["status"]) for row in json.loads(out)["items"]]
+    assert rows == [
+        ("q0", "closed_book", "ok"),
+        ("q0", "naive:k=1", "ok"),
+        ("q1", "closed_book", "ok"),
+        ("q1", "naive:k=1", "ok"),
+    ]
+
+
+def test_a_deterministic_one_is_the_same_to_the_last_byte_and_can_be_repeated(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However many workers share it, and whichever of them answers what."""
+    options = ["--limit", "4", "-w", "naive", "--deterministic", "--json"]
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    code, one, _ = call(capsys, *bare.command(first, *options))
+    assert code == 0
+    code, two, _ = call(capsys, *bare.command(second, *options, "--workers", "2"))
+    assert (code, timeless(two)) == (0, timeless(one))
+
+    repeat = ["eval", "--from", "towns", "--db", str(first), "--json"]
+    code, again, _ = call(capsys, *repeat)
+    named = timeless(again).replace("towns-again", "towns")
+    ids = re.compile(r'"id": "[0-9a-f]{32}"')
+    assert (code, ids.sub("", named)) == (0, ids.sub("", timeless(one)))
+    code, _, told = call(capsys, *repeat, "--reader", "tiny")
+    assert (code, "--reader does not go with --from" in told) == (2, True)
+    with Store.open(first) as store:
+        [sitting] = store.experiments.sittings("towns-again")
+        assert sitting.environment["versions"]["hopscope"]  # type: ignore[index,call-overload]
+        assert sitting.environment["hardware"]["workers"] == 1  # type: ignore[index,call-overload]
+
+
+def test_a_dry_run_tells_the_cost_and_keeps_nothing(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = tmp_path / "runs.db"
+    command = bare.command(database, "-w", "closed_book", "-w", "naive", "--dry-run", "--json")
+    code, out, _ = call(capsys, *command)
+    assert code == 0
+    closed, naive = json.loads(out)["estimates"]
+    assert (closed["arm"], closed["items"], closed["n"]) == ("closed_book", ASKED, 3)
+    # One call to answer and one for each belief: without evidence, and with what was retrieved.
+    assert (closed["calls"], naive["calls"]) == (ASKED * 2, ASKED * 3)
+    assert naive["input_tokens"] > closed["input_tokens"] > 0
+    with Store.open(database) as store:
+        assert (store.experiments.all(), store.runs(None)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (["--sample-id", "q99"], "no question 'q99' in asked"),
+        (["-w", "naive:depth=3"], "unknown option 'depth'"),
+        (["-w", "nowhere"], "no 'nowhere' among workflows"),
+        (["-w", "naive", "-w", "naive"], "given twice"),
+        (["-w", "closed_book", "-o", "k=3"], "has an option 'k'"),
+        (["--meters", "nothing"], "no 'nothing' among meters"),
+        (["-o", "seper.what=3"], "unknown option 'what'"),
+        (["--corpus", "rrf(a"], "character 6: expected"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_begins(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str], change: list[str], told: str
+) -> None:
+    code, _, said = call(capsys, *bare.command(tmp_path / "runs.db", *change))
+    assert (code, told in said) == (2, True), said
+
+
+def test_broken_data_are_told_with_their_line(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "broken.jsonl"
+    data.write_text('{"question": "Who?"}\n\n{"question": 3}\n')
+    code, _, said = call(capsys, *bare.command(tmp_path / "runs.db", data=data))
+    assert code == 2
+    assert re.search(r"broken\.jsonl, line 3: 'question' is 3; it must be a text", said)
+    assert call(capsys, "eval")[0] == 2
