@@ -11,6 +11,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Self
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -62,6 +64,32 @@ def _kinds(kind: type[Record]) -> list[type[Record]]:
     return [kind, *(each for below in kind.__subclasses__() for each in _kinds(below))]
 
 
+class LastState(SqliteSaver):
+    """LangGraph's, which of a run keeps the last state only. Each state holds all steps so far, and
+    nothing but the last is ever asked for: a file of all would grow with the square of the steps.
+    """
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        kept = super().put(config, checkpoint, metadata, new_versions)
+        # Ids grow with time. A run that is killed before this line has two states for a while.
+        now = kept["configurable"]
+        older = (str(now["thread_id"]), now["checkpoint_ns"], now["checkpoint_id"])
+        with self.cursor() as cursor:
+            for table in ("writes", "checkpoints"):
+                cursor.execute(
+                    f"DELETE FROM {table} "
+                    "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id < ?",
+                    older,
+                )
+        return kept
+
+
 class Checkpoints:
     """A file with the states of any number of runs, and how each was begun.
 
@@ -70,7 +98,7 @@ class Checkpoints:
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self.saver = SqliteSaver(connection, serde=serializer())
+        self.saver = LastState(connection, serde=serializer())
         """For `runtime.run.run`."""
         self._connection = connection
 

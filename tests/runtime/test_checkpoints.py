@@ -11,7 +11,7 @@ from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Generation, Question
-from hopscope.workflows import naive
+from hopscope.workflows import ircot, naive
 from tests.fakes import passage, step
 from tests.otlp import recorded
 from tests.talk import ScriptedRetriever, Talker
@@ -69,6 +69,23 @@ def test_a_finished_run_asks_nothing_again(checkpoints: Checkpoints) -> None:
     first = run(workflow(), QUESTION, deps("Ada"), checkpointer=saver, run_id="a")
     again = run(workflow(), QUESTION, deps(), checkpointer=saver, run_id="a")
     assert again.model_copy(update={"seconds": first.seconds}) == first
+
+
+def test_a_file_grows_with_the_steps_and_not_with_their_square(tmp_path: Path) -> None:
+    """Each state holds all steps so far; if none were dropped, four times the steps would take
+    sixteen times the space. What a state takes beside the steps only helps."""
+
+    def size(rounds: int) -> int:
+        path = tmp_path / str(rounds)
+        replies = [f"Thought {i}. {'word ' * 2000}" for i in range(rounds - 1)]
+        asked = deps(*replies, "So the answer is: Ada.")
+        looping = Workflow("ircot", ircot.build(max_steps=rounds), {})
+        with Checkpoints.open(path) as opened:
+            done = run(looping, QUESTION, asked, checkpointer=opened.saver, run_id="a")
+        assert len(done.steps) >= 2 * rounds
+        return path.stat().st_size
+
+    assert size(24) < 6 * size(6)
 
 
 def test_runs_in_one_file_do_not_meet(checkpoints: Checkpoints) -> None:
