@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from pydantic import JsonValue
 
 from hopscope import __version__
@@ -86,14 +85,11 @@ class Dense:
                 scores, places = self._index.search(encoded.vectors, min(k, len(self._passages)))
             except RuntimeError as error:  # a GPU gives 2,048 at most, or its memory is full
                 raise RetrieverError(f"{self._name}: {error}") from error
-        for at, row, positions in zip(asked, scores, places, strict=True):
+        for at, row, positions in zip(asked, scores.tolist(), places.tolist(), strict=True):
             # Where an approximate index finds too few, faiss fills up with -1.
-            order = [n for n in np.lexsort((positions, -row)) if positions[n] >= 0]
-            found[at] = [self._hit(int(positions[n]), float(row[n])) for n in order]
+            pairs = sorted((-s, p) for s, p in zip(row, positions, strict=True) if p >= 0)
+            found[at] = [Hit(passage=self._passages[p], score=-s) for s, p in pairs]
         return found
-
-    def _hit(self, at: int, score: float) -> Hit:
-        return Hit(passage=self._passages[at], score=score)
 
 
 def build(
