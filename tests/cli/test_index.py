@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hopscope.cli.index import app
+from hopscope.cli.main import main
 from hopscope.runtime.errors import CorpusError, IndexMismatch, UsageError
 from hopscope.runtime.retrievers import bm25
 from tests import encoders
@@ -166,3 +167,20 @@ def test_several_indexes_are_searched_as_an_expression_says(tmp_path: Path) -> N
     assert [line.split()[:5] for line in printed] == [["1", "Q0", "two", "1", "0.032787"]]
     with pytest.raises(UsageError, match="expected @, & or the end"):
         invoke("search", f"{tmp_path / 'one'} {tmp_path / 'two'}", "fox")
+
+
+@pytest.mark.parametrize("command", ["search", "info"])
+def test_an_index_that_was_cut_short_is_told_in_one_message(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    invoke("build", corpus, "--out", tmp_path / "i")
+    texts = tmp_path / "i" / "passages.jsonl"
+    whole = texts.read_bytes()
+    texts.write_bytes(whole[:-1])
+    query = ["fox"] if command == "search" else ["--verify"]
+    with pytest.raises(SystemExit) as stop:
+        main(["index", command, str(tmp_path / "i"), *query])
+    said = capsys.readouterr()
+    assert stop.value.code == 1
+    assert "Traceback" not in said.err
+    assert f"passages.jsonl has {len(whole) - 1} bytes" in " ".join(said.err.split())

@@ -11,6 +11,7 @@ from hopscope.cli import retrieval
 from hopscope.cli.main import main
 from hopscope.lab.hopland import data
 from hopscope.runtime.errors import UsageError
+from tests import encoders
 from tests.runtime.test_cross_encoder import save
 
 QUESTION = "Where was the mayor of Nalmir born?"
@@ -150,6 +151,23 @@ def test_a_cross_encoder_from_a_folder_reranks(
     assert run["steps"][0]["usage"]["calls"] == 0  # of the reader
 
 
+def test_an_encoder_from_a_folder_reranks(
+    capsys: pytest.CaptureFixture[str], database: list[str], tmp_path: Path
+) -> None:
+    folder = encoders.bert(tmp_path / "bert")
+    spec = f"hopland@8@RR(encoder:e5:{folder})@3"
+    ask(capsys, "-w", "naive", "--corpus", spec, "--samples", "1", *database)
+    run = kept(capsys, database)
+    assert run["retriever"].startswith(spec)
+    assert "; encoder:e5:bert@" in run["retriever"]
+    scores = [hit["score"] for hit in run["steps"][0]["ranked"]]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    [note] = json.loads(run["steps"][0]["output"])
+    assert len(note["before"]) == 8
+    assert run["steps"][0]["usage"]["calls"] == 0  # of the reader
+
+
 def test_sources_of_one_s_own_are_named_with_their_kind(
     capsys: pytest.CaptureFixture[str], database: list[str], index: Path
 ) -> None:
@@ -208,6 +226,8 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_retriever(
         ("hopland@RR(listwise,seed=1)", "seed is not to be given"),
         ("hopland@RR(cross_encoder)", "cross_encoder needs model: give cross_encoder:MODEL"),
         ("hopland@RR(cross_encoder:m,model=n)", "model is given twice"),
+        ("hopland@RR(encoder)", "encoder needs model: give encoder:MODEL"),
+        ("hopland@RR(encoder:word2vec:x)", "no encoder convention 'word2vec'"),
         ("hopland@RR(cross_encoder:m,reader=tiny)", "cross_encoder:m asks no reader"),
         ("hopland@RR(cross_encoder:/no/such/folder)", "/no/such/folder"),
         ("hopland@RR(listwise:x)", "option window=x"),
