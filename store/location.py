@@ -38,7 +38,9 @@ def resolve(location: str | Path | None) -> URL:
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
         raise StoreError(f"no support for {backend} databases: {_FORMS}")
-    if url.drivername == "postgresql+psycopg" and find_spec("psycopg") is None:
+    if url.drivername not in _DRIVERS:
+        raise StoreError(f"no support for the driver {url.drivername}: {_FORMS}")
+    if backend == "postgresql" and find_spec("psycopg") is None:
         raise MissingExtra("PostgreSQL", "postgres")
     return url
 
@@ -55,6 +57,7 @@ def default_url() -> str:
     return display(resolve(None))
 
 
+_DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
 _FORMS = "give a file, sqlite:///FILE or postgresql://USER@HOST/NAME"
 
 

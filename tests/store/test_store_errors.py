@@ -1,6 +1,7 @@
 """A database that cannot be used says which, why and what to do, and never a password."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from run_examples import a_run, credits_of
 from sqlalchemy import text
 
-from hopscope.runtime.errors import HopscopeError, MissingExtra, StoreError
+from hopscope.runtime.errors import MissingExtra, StoreError
 from hopscope.store import location
 from hopscope.store.location import default_url, display, resolve
 from hopscope.store.store import Store
@@ -101,10 +102,11 @@ def test_other_urls_are_refused_with_the_forms_there_are(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["postgresql+nodriver://host/x", "sqlite+nothing:///x"])
-def test_an_unknown_driver_is_an_error_of_ours(url: str) -> None:
-    with pytest.raises(HopscopeError):
-        Store.open(url)
+@pytest.mark.parametrize("driver", ["postgresql+psycopg2", "postgresql+nodriver", "sqlite+no"])
+def test_other_drivers_are_refused(driver: str) -> None:
+    """Whether they are installed, is missing or does not exist."""
+    with pytest.raises(StoreError, match=rf"no support for the driver {re.escape(driver)}: give"):
+        Store.open(f"{driver}://me:secret@host/x")
 
 
 def test_plain_postgresql_takes_psycopg_or_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
