@@ -1,15 +1,16 @@
 """`hopscope credit`: what the steps of a stored run, or their passages, were worth, by other rules,
 meters or counterfactuals than it was appraised with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from hopscope.cli import credit_games, credit_table, render, retrieval, wiring
-from hopscope.cli.appraise import METERS, RULES, Appraised, Appraiser, Measuring
+from hopscope.cli import credit_runs, credit_table, render, wiring
+from hopscope.cli.appraise import METERS, RULES, Appraised, Appraiser
 from hopscope.cli.credit_games import Against, Mode, Over
+from hopscope.cli.credit_runs import Crediting, Wanted
 from hopscope.cli.run import (
     CorpusSpec,
     Database,
@@ -20,16 +21,21 @@ from hopscope.cli.run import (
     TraceContent,
     TraceFile,
 )
-from hopscope.cli.show import LAST, RunSpec, find
-
-if TYPE_CHECKING:
-    from hopscope.tracing.coalitions import Game
+from hopscope.cli.show import LAST
 
 ALL = "all"
 
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[RUN|EXPERIMENT]...",
+        help="Ids of runs or their beginnings, names of experiments; by default the last run.",
+    ),
+]
+
 
 def credit(
-    run: RunSpec = LAST,
+    runs: Runs = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,8 +49,8 @@ def credit(
         list[str] | None,
         typer.Option(
             "--meter",
-            metavar="seper|seper_hard|grogu",
-            help="What is shared; repeatable. By default these three.",
+            metavar="seper|seper_hard|grogu|semantic_entropy",
+            help="What is shared; repeatable. By default the first three.",
             envvar="HOPSCOPE_METER",
         ),
     ] = None,
@@ -92,101 +98,92 @@ def credit(
     trace_content: TraceContent = True,
     json: Json = False,
 ) -> None:
-    """Share the worth of a stored run among its steps or passages, in any way.
+    """Share the worth of stored runs among their steps or passages, in any way.
 
-    The workflow is not run again, except by --mode replay. The credits are kept beside the run's
-    earlier ones.
+    The workflows are not run again, except by --mode replay. The credits are kept beside a run's
+    earlier ones, as soon as it is measured. A run that cannot be measured is told and left out, and
+    the exit code is 1.
     """
-    try:
-        _credit(
-            run,
-            rules=rule,
-            meters=meter,
-            counterfactual=counterfactual,
-            mode=mode,
-            over=over,
-            corpus=corpus,
-            reader=reader,
-            entailment=entailment,
-            samples=samples,
-            seed=seed,
-            options=wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS")),
-            db=db,
-            trace_file=trace_file,
-            trace_content=trace_content,
-            json=json,
-        )
-    except KeyboardInterrupt:
-        render.note("stopped: the run has the credits it had")
-        raise typer.Exit(130) from None
+    wanted = Wanted(
+        rules=_rules(rule),
+        meters=tuple(name.replace("-", "_") for name in meter or METERS),
+        counterfactual=counterfactual,
+        mode=mode,
+        over=over,
+        corpus=corpus,
+        reader=reader,
+        entailment=entailment,
+        samples=samples,
+        seed=seed,
+        options=wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS")),
+    )
+    if not _credit(
+        runs or [LAST],
+        wanted,
+        db=db,
+        trace_file=trace_file,
+        trace_content=trace_content,
+        json=json,
+        explain=bool(rule or meter),
+    ):
+        raise typer.Exit(1)
 
 
 def _credit(
-    run: str,
+    specs: Sequence[str],
+    wanted: Wanted,
     *,
-    rules: Sequence[str] | None,
-    meters: Sequence[str] | None,
-    counterfactual: Against,
-    mode: Mode,
-    over: Over,
-    corpus: str,
-    reader: str,
-    entailment: str,
-    samples: int,
-    seed: int | None,
-    options: Mapping[str, str],
     db: str | None,
     trace_file: Path | None,
     trace_content: bool,
     json: bool,
-) -> None:
+    explain: bool,
+) -> bool:
+    """Whether all runs could be measured.
+
+    Raises:
+        HopscopeError: the only one could not.
+    """
+    from hopscope.runtime.errors import HopscopeError
     from hopscope.store.store import Store
     from hopscope.tracing.evaluators import emit
     from hopscope.tracing.telemetry import captures_content, telemetry
 
+    done = 0
     with Store.open(db) as store:
-        found = find(store, run)
-        measuring = Measuring(
-            samples=samples,
-            seed=found.seed if seed is None else seed,
-            options=options,
-            meters=_meters(meters),
-            rules=_rules(rules),
-        )
-        measuring.parse()  # tells what is wrong before anything is loaded
-        retrieval.parse(corpus)
-        judge = wiring.entailment(entailment)
-        render.progress("loading the reader")
-        model = wiring.reader(reader)
-        if model.name != found.reader and mode is Mode.frozen:
-            render.note(f"{model.name} measures what {found.reader or 'another'} has read")
-        appraiser = Appraiser(model, judge, measuring)
-        retriever = None
-        if counterfactual is Against.random or mode is Mode.replay:
-            render.progress("loading the corpus")
-            retriever = credit_games.corpus(corpus, found, appraiser)
-        against = credit_games.against(counterfactual, found, retriever, measuring.seed)
-        games: Sequence[Game] = credit_games.games(over, found, against)
-        if mode is Mode.replay and retriever is not None:
-            games = credit_games.replayed(found, games, against, appraiser, judge, retriever)
-        settings: dict[str, Any] = {"counterfactual": counterfactual.value, "mode": mode.value}
-        if counterfactual is Against.random and retriever is not None:
-            settings["corpus"] = retriever.name
-        render.progress("measuring")
-        measured = appraiser.appraise(found, games=games, settings=settings)
-        store.save_credits(measured.credits, [measured.appraisal])
-        with telemetry(trace_file, warn=render.note):
-            emit(found, measured.credits, capture=trace_content and captures_content())
-        render.progress("")
-    credit_table.show(found, measured, json=json)
-    if not measured.credits:
-        render.note("no step brought a passage that a model was shown: there is nothing to share")
-    elif rules or meters:
-        _tell_missing(measured, appraiser)
-
-
-def _meters(given: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(name.replace("-", "_") for name in given or METERS)
+        ids = credit_runs.ids(store, specs)
+        try:
+            crediting = Crediting(wanted)
+            for number, run_id in enumerate(ids, start=1):
+                if len(ids) > 1:
+                    render.progress(f"run {number} of {len(ids)}")
+                try:
+                    found = store.load(run_id)
+                    measured = crediting.credit(found)
+                    store.save_credits(measured.credits, [measured.appraisal])
+                except HopscopeError as error:
+                    if len(ids) == 1:
+                        raise
+                    render.note(f"run {run_id[:12]} is not measured: {error}")
+                    continue
+                done += 1
+                with telemetry(trace_file, warn=render.note):
+                    capture = trace_content and captures_content()
+                    emit(found, measured.credits, capture=capture)
+                render.progress("")
+                credit_table.show(found, measured, json=json)
+                if not measured.credits:
+                    render.note(
+                        "no step brought a passage that a model was shown: there is nothing to "
+                        "share"
+                    )
+                elif explain:
+                    _tell_missing(measured, crediting.appraiser(found.seed))
+        except KeyboardInterrupt:
+            before = f"{done} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
+            render.note(f"stopped: {before}the run has the credits it had")
+            raise typer.Exit(130) from None
+    return done == len(ids)
 
 
 def _rules(given: Sequence[str] | None) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from hopscope.cli import render, retrieval
+from hopscope.cli import render
 from hopscope.cli.appraise import Appraiser
 
 if TYPE_CHECKING:
@@ -31,16 +31,18 @@ class Over(StrEnum):
     passages = "passages"
 
 
-def corpus(spec: str, run: "Run", appraiser: Appraiser) -> "Retriever":
+def check_corpus(retriever: "Retriever", spec: str, run: "Run") -> None:
+    """
+    Raises:
+        UsageError: the run searched another.
+    """
     from hopscope.runtime.errors import UsageError
 
-    retriever = retrieval.retriever(spec, appraiser.reader, seed=run.seed)
     if retriever.name != run.retriever:
         raise UsageError(
             f"the run searched {run.retriever}, but --corpus {spec} is {retriever.name}: give the "
             "corpus of the run"
         )
-    return retriever
 
 
 def against(

@@ -1,13 +1,14 @@
 """How `hopscope credit` prints what it found: a table for each meter, a column for each rule."""
 
+import json as jsonlib
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli.appraise import Appraised
-from hopscope.cli.render import out, plain, print_json
-from hopscope.cli.run_table import interval, spent
+from hopscope.cli.render import out, plain
+from hopscope.cli.run_table import context_cut, interval, spent
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Credit, Run
@@ -16,9 +17,11 @@ Who = tuple[int | None, str | None]
 
 
 def show(run: "Run", measured: Appraised, *, json: bool) -> None:
-    """Print credits and what measuring them cost."""
+    """Print credits and what measuring them cost; as JSON on one line."""
     if json:
-        print_json(_record(run, measured))
+        print(
+            jsonlib.dumps(_record(run, measured), ensure_ascii=False, allow_nan=False), flush=True
+        )
         return
     console = out()
     console.print(Text(plain(run.question.text), style="bold"))
@@ -29,6 +32,8 @@ def show(run: "Run", measured: Appraised, *, json: bool) -> None:
     reasons = dict.fromkeys(c.measurement.reason for c in measured.credits if c.measurement.reason)
     for reason in reasons:
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+    for meter, dropped in _dropped(measured).items():
+        console.print(Text(f"- {context_cut(meter, dropped)}", style="dim"))
     appraisal = measured.appraisal
     settings = ", ".join(f"{k}={plain(str(v))}" for k, v in appraisal.provenance.settings.items())
     console.print(
@@ -39,6 +44,15 @@ def show(run: "Run", measured: Appraised, *, json: bool) -> None:
             style="dim",
         )
     )
+
+
+def _dropped(measured: Appraised) -> dict[str, tuple[str, ...]]:
+    """By meter the passages that were not shown, where there are such."""
+    found: dict[str, dict[str, None]] = {}
+    for credit in measured.credits:
+        if credit.measurement.dropped:
+            found.setdefault(credit.meter, {}).update(dict.fromkeys(credit.measurement.dropped))
+    return {meter: tuple(keys) for meter, keys in found.items()}
 
 
 def _table(run: "Run", titles: dict[str, str], meter: str, credits: "list[Credit]") -> Table:

@@ -12,6 +12,7 @@ from models import tiny_llama
 
 from hopscope.cli.appraise import Appraiser
 from hopscope.cli.main import main
+from hopscope.store.experiment_records import Arm, Entry, Experiment
 from hopscope.store.store import Store
 
 
@@ -252,6 +253,97 @@ def test_a_run_that_retrieved_nothing_has_nothing_to_share_among_passages(
     code, out, err = call(capsys, "credit", "--over", "passages", "--json", *QUICK, *database)
     assert (code, json.loads(out)["credits"]) == (0, [])
     assert "nothing to share" in err
+
+
+def second(capsys: pytest.CaptureFixture[str], database: list[str]) -> Any:
+    """Another run beside the first."""
+    question = ["Where was Rosis Wallo born?", "--gold", "Zana", "-w", "naive", "--samples", "4"]
+    return ask(capsys, "run", *question, *database)
+
+
+def test_several_runs_are_credited_one_line_each(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    runs = [ask(capsys, "show", *database)["id"], second(capsys, database)["id"]]
+    asked = ["credit", runs[0], "last", runs[1], "--rule", "solo", *QUICK, *database, "--json"]
+    code, out, err = call(capsys, *asked)
+    assert code == 0, err
+    assert [json.loads(line)["run"] for line in out.splitlines()] == runs
+
+
+def test_a_run_that_cannot_be_measured_does_not_cost_the_others(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    first, other = ask(capsys, "show", *database)["id"], second(capsys, database)["id"]
+    with closing(sqlite3.connect(database[1])) as connection:
+        connection.execute("UPDATE runs SET retriever = 'bm25:news@1' WHERE id = ?", [first])
+        connection.commit()
+    asked = ["--counterfactual", "random", "--rule", "solo", *QUICK, *database, "--json"]
+    code, out, err = call(capsys, "credit", first, other, *asked)
+    assert code == 1
+    assert json.loads(out)["run"] == other
+    assert f"run {first[:12]} is not measured: the run searched bm25:news@1" in " ".join(
+        err.split()
+    )
+
+
+def test_an_experiment_stands_for_its_runs(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    with Store.open(database[1]) as store:
+        done = store.latest()
+        store.experiments.add(
+            Experiment(
+                name="birthplaces",
+                settings={},
+                reader=done.reader,
+                retriever=done.retriever,
+                entailment="lexical",
+                seed=0,
+                fingerprint="f",
+                created=done.started,
+                arms=(Arm(label=done.workflow, workflow=done.workflow, settings={}),),
+            ),
+            [Entry(question=done.question)],
+        )
+        code, _, err = call(capsys, "credit", "birthplaces", *QUICK, *database)
+        assert (code, "birthplaces has answered no question yet" in err) == (2, True)
+        sitting = store.experiments.sit("birthplaces", owner="here", environment={})
+        [claimed] = store.experiments.claim(sitting)
+        copied = done.model_copy(update={"id": "0" * 32})
+        assert store.experiments.complete(sitting, claimed, copied)
+    found = ask(capsys, "credit", "birthplaces", "--rule", "solo", *QUICK, *database)
+    assert found["run"] == copied.id
+
+
+def test_what_was_not_shown_is_stored_and_told(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    asked = ["credit", "-o", "seper.context_words=6", *QUICK, *database]
+    code, out, err = call(capsys, *asked)
+    assert code == 0, err
+    assert "seper: the context was too long, so of these not all was shown:" in " ".join(
+        out.split()
+    )
+    shown = ask(capsys, "show", *database)
+    assert shown["appraisal"]["settings"]["seper.context_words"] == 6
+    assert set(shown["total"]["seper"]["dropped"]) <= {
+        passage["id"] for step in shown["steps"] for passage in step["passages"]
+    }
+    assert shown["total"]["seper"]["dropped"]
+    _, out, _ = call(capsys, "show", *database)
+    assert "the context was too long" in out
+
+
+def test_semantic_entropy_can_be_asked_for(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    asked = ["credit", "--meter", "semantic-entropy", "-o", "semantic_entropy.entropy=discrete"]
+    found = ask(capsys, *asked, "--samples", "4", *database)
+    assert {c["meter"] for c in found["credits"]} == {"semantic_entropy"}
+    assert all("entropy=discrete" in c["estimator"] for c in found["credits"] if c["n"])
+    shares = of(found, "shapley").values()
+    assert sum(shares) == pytest.approx(of(found, "total")[None, None], abs=1e-12)
 
 
 def test_control_c_keeps_the_credits_there_were(
