@@ -11,8 +11,8 @@ run, or with the error that took its place. A worker ends when the process that 
 import os
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -94,9 +94,7 @@ class Pool:
         self._deterministic = deterministic
         self._context = get_context("spawn")
         self._ready: Ready | None = None
-        threads = max(1, (os.cpu_count() or 1) // workers)
-        # Read by torch in the workers only; more threads than cores would wait for each other.
-        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+        self._threads = max(1, (os.cpu_count() or 1) // workers)
         self._workers = [self._start() for _ in range(workers)]
 
     def __enter__(self) -> Self:
@@ -173,7 +171,8 @@ class Pool:
         process = self._context.Process(
             target=_serve, args=(theirs, self._opening, self._deterministic), daemon=True
         )
-        process.start()
+        with _threads(self._threads):
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -199,6 +198,21 @@ class Pool:
         return Done(None, error=RunError(type="WorkerDied", message=message))
 
 
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    """Let torch in processes that are started now compute in so many threads, which do not keep a
+    core busy while they wait, unless the user has said otherwise: threads that are more than the
+    cores, or fight for them, make all slow."""
+    wanted = {"OMP_NUM_THREADS": str(number), "OMP_WAIT_POLICY": "passive"}
+    new = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(new)
+    try:
+        yield
+    finally:
+        for name in new:
+            del os.environ[name]
+
+
 def _serve(pipe: Connection, opening: Opening, deterministic: bool) -> None:
     """A worker's life."""
     # These often go to all processes of a group; the one that started this decides what to do.
@@ -211,17 +225,18 @@ def _serve(pipe: Connection, opening: Opening, deterministic: bool) -> None:
         with opening() as bench:
             pipe.send(Ready(bench.models, environment.hardware()))
             while True:
-                pipe.send(_do(bench, pipe.recv()))
+                pipe.send(attempt(bench, pipe.recv()))
     except HopscopeError as error:
         pipe.send(Trouble(str(error), isinstance(error, UsageError)))
     except (EOFError, OSError):  # nobody is there any more
         return
 
 
-def _do(bench: Bench, claimed: Claimed) -> Done:
+def attempt(bench: Bench, claimed: Claimed) -> Done:
+    """What becomes of an item: one that breaks the bench is a row with its error, no more."""
     try:
         return bench.do(claimed)
-    except Exception as error:  # an item that breaks a bench is a row with its error, no more
+    except Exception as error:
         return Done(None, error=RunError(type=type(error).__name__, message=str(error)))
 
 
