@@ -39,8 +39,8 @@ FUSED = 100
 SEED, RESAMPLES = 0, 10_000
 ENCODER = "minilm"
 NOT_RUN = {
-    "@RR(cross_encoder:MODEL)": "needs trained weights, which no package brings",
-    "@RR(listwise), @RR(utility)": "need a reader that knows real text, which no package brings",
+    "@RR(cross_encoder:MODEL)": "needs trained weights, which no extra brings",
+    "@RR(listwise), @RR(utility)": "need a reader that knows real text, which no extra brings",
 }
 Row = dict[str, Any]
 Rankings = Sequence[Sequence[Hit]]
