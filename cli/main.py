@@ -22,6 +22,7 @@ from hopscope.cli import (
     eor,
     erag,
     errors,
+    export,
     index,
     lab,
     listing,
@@ -55,6 +56,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(index.app, name="index")
 app.add_typer(budget.app, name="budget")
 app.add_typer(db.app, name="db")
+app.add_typer(export.app, name="export")
 app.add_typer(eor.app, name="eor")
 app.add_typer(lab.app, name="lab")
 

@@ -1,0 +1,1 @@
+"""Experiments in forms that other tools read."""

@@ -1,0 +1,62 @@
+"""The file that appraised candidates are kept in while they are being appraised.
+
+Each question is a line, written as soon as it is appraised: who begins again with the same settings
+goes on after the last whole line.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hopscope.lab.export.preferences import Rewrites
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Question
+
+
+class Candidates:
+    """`candidates.jsonl` in a folder, with the settings that its lines come of beside it."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        """
+        Raises:
+            UsageError: the folder holds candidates of other settings, or cannot be written.
+        """
+        self._file = folder / "candidates.jsonl"
+        kept = folder / "settings.json"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if kept.exists() and json.loads(kept.read_text("utf-8")) != settings:
+                raise UsageError(
+                    f"{folder} holds candidates of other settings, see {kept.name}: give the same "
+                    "ones to go on, or another --out"
+                )
+            kept.write_text(json.dumps(settings, indent=2, ensure_ascii=False), "utf-8")
+            self.known = self._read()
+            """Those of earlier goes, by question."""
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder} cannot be used: {error}") from None
+
+    def add(self, rewrites: Rewrites) -> None:
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(rewrites.model_dump_json() + "\n")
+        self.known[rewrites.question] = rewrites
+
+    def _read(self) -> dict[Question, Rewrites]:
+        if not self._file.exists():
+            return {}
+        content = self._file.read_bytes()
+        # Who is killed while writing leaves a line without an end.
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            self._file.write_bytes(whole)
+        found: dict[Question, Rewrites] = {}
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                rewrites = Rewrites.model_validate_json(line)
+            except ValidationError as error:
+                problem = error.errors()[0]["msg"]
+                raise UsageError(f"{self._file}, line {number}: {problem}") from None
+            found[rewrites.question] = rewrites
+        return found

@@ -1,0 +1,128 @@
+"""Which rewrite of a question finds the better evidence: data to train a query rewriter with.
+
+Each candidate query retrieves its passages (ten, as in the paper), and a meter tells what these are
+worth to the reader for the *original* question. The best candidate of every question is what to
+imitate (SFT); best against worst is a preference (DPO), and those with the widest gaps are kept,
+half of them by default. A question whose candidates are all worth the same prefers nothing and
+teaches only by its best.
+
+The rows are those that TRL's trainers take in their conversational form: `prompt` and `completion`
+for its SFTTrainer; `prompt`, `chosen` and `rejected` for its DPOTrainer.
+
+Source: GroGU (2026), section 5.1 and appendix E; candidates as in RetPO (Yoon et al. 2025).
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from hopscope.runtime.ports import Retriever, UtilityMeter
+from hopscope.runtime.types import Measurement, Question, Record
+from hopscope.tracing.comparisons import widest
+
+INSTRUCTION = (
+    "Rewrite the question as one search query that finds the documents needed to answer it. "
+    "Write the query only."
+)
+DEPTH = 10
+"""Passages that a candidate is judged by."""
+
+
+class Candidate(Record):
+    """A query and what the passages it finds are worth."""
+
+    query: str
+    utility: Measurement
+
+
+class Rewrites(Record):
+    """The candidates of a question."""
+
+    question: Question
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def measured(self) -> list[tuple[str, float]]:
+        """Queries with their utility; those that could not be measured are left out."""
+        return [(c.query, c.utility.value) for c in self.candidates if c.utility.value is not None]
+
+
+def appraise(
+    question: Question,
+    queries: Sequence[str],
+    retriever: Retriever,
+    meter: UtilityMeter,
+    *,
+    depth: int = DEPTH,
+) -> Rewrites:
+    """What each of the queries is worth; equal ones are one candidate, blank ones none.
+
+    Raises:
+        RetrieverError, ReaderError, EntailmentError: an index or a model failed.
+    """
+    distinct = list(dict.fromkeys(" ".join(query.split()) for query in queries if query.strip()))
+    if not distinct:
+        return Rewrites(question=question, candidates=())
+    found = retriever.search(distinct, k=depth)
+    evidences = [tuple(hit.passage for hit in hits) for hits in found]
+    utilities = meter.measure(question, evidences)
+    return Rewrites(
+        question=question,
+        candidates=tuple(
+            Candidate(query=query, utility=utility)
+            for query, utility in zip(distinct, utilities, strict=True)
+        ),
+    )
+
+
+def imitations(rewritten: Sequence[Rewrites]) -> list[dict[str, Any]]:
+    """Rows for supervised fine-tuning: the best candidate of each question, the earlier of equals.
+    Questions without a measured candidate are left out."""
+    rows = []
+    for rewrites in rewritten:
+        if rewrites.measured:
+            query, utility = max(rewrites.measured, key=lambda pair: pair[1])
+            rows.append(
+                {
+                    "prompt": _prompt(rewrites.question),
+                    "completion": _reply(query),
+                    "question_id": rewrites.question.id,
+                    "utility": utility,
+                }
+            )
+    return rows
+
+
+def preferences(
+    rewritten: Sequence[Rewrites], *, share: Fraction = Fraction(1, 2)
+) -> list[dict[str, Any]]:
+    """Rows for direct preference optimisation: best against worst, of the ⌈share⌉ of questions with
+    the widest gaps."""
+    gaps = []
+    for rewrites in rewritten:
+        if rewrites.measured:
+            best = max(rewrites.measured, key=lambda pair: pair[1])
+            worst = min(rewrites.measured, key=lambda pair: pair[1])
+            gaps.append(((rewrites.question, best, worst), best[1] - worst[1]))
+    return [
+        {
+            "prompt": _prompt(question),
+            "chosen": _reply(best[0]),
+            "rejected": _reply(worst[0]),
+            "question_id": question.id,
+            "utility_chosen": best[1],
+            "utility_rejected": worst[1],
+        }
+        for question, best, worst in widest(gaps, share)
+    ]
+
+
+def _prompt(question: Question) -> list[Mapping[str, str]]:
+    return [
+        {"role": "system", "content": INSTRUCTION},
+        {"role": "user", "content": question.text},
+    ]
+
+
+def _reply(query: str) -> list[Mapping[str, str]]:
+    return [{"role": "assistant", "content": query}]

@@ -1,0 +1,142 @@
+"""Runs, steps and credits as flat rows, which join on `run_id` and `step`.
+
+The columns are a public contract: scripts read them. What was not measured is None, with a reason
+beside it.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from hopscope.runtime.types import Credit, Run
+from hopscope.store.experiment_records import Item
+
+Row = dict[str, Any]
+Kind = Literal["text", "integer", "number", "flag", "texts", "json"]
+"""Of a column: `texts` are several, `json` anything."""
+Columns = dict[str, Kind]
+
+RUNS: Columns = {
+    "experiment": "text",
+    "system": "text",
+    "run_id": "text",
+    "question_id": "text",
+    "question": "text",
+    "golds": "texts",
+    "kind": "text",
+    "hops": "integer",
+    "status": "text",
+    "error": "text",
+    "answer": "text",
+    "stop_reason": "text",
+    "workflow": "text",
+    "options": "json",
+    "reader": "text",
+    "retriever": "text",
+    "seed": "text",
+    "steps": "integer",
+    "retrievals": "integer",
+    "calls": "integer",
+    "input_tokens": "integer",
+    "output_tokens": "integer",
+    "started": "text",
+    "seconds": "number",
+}
+STEPS: Columns = {
+    "run_id": "text",
+    "step": "integer",
+    "name": "text",
+    "kind": "text",
+    "query": "text",
+    "output": "text",
+    "parse_ok": "flag",
+    "stop_reason": "text",
+    "ranked": "texts",
+    "new": "texts",
+    "shown": "texts",
+    "dangling": "texts",
+    "calls": "integer",
+    "input_tokens": "integer",
+    "output_tokens": "integer",
+    "seconds": "number",
+}
+CREDITS: Columns = {
+    "run_id": "text",
+    "step": "integer",
+    "passage": "text",
+    "meter": "text",
+    "rule": "text",
+    "value": "number",
+    "reason": "text",
+    "low": "number",
+    "high": "number",
+    "certain": "flag",
+    "n": "integer",
+    "seed": "text",
+    "estimator": "text",
+    "reader": "text",
+    "entailment": "text",
+    "settings": "json",
+    "settings_hash": "text",
+}
+SHEETS: dict[str, Columns] = {"runs": RUNS, "steps": STEPS, "credits": CREDITS}
+
+
+def run_row(experiment: str, item: Item, run: Run | None) -> Row:
+    """A row of `RUNS`; an item that failed before it had a run has one, too."""
+    error = item.error or (run.error if run else None)
+    row: Row = {
+        "experiment": experiment,
+        "system": item.arm,
+        "question_id": item.question.id,
+        "question": item.question.text,
+        "golds": list(item.question.answers),
+        "kind": item.entry.kind or None,
+        "hops": item.entry.hops,
+        "status": item.status,
+        "error": f"{error.type}: {error.message}" if error else None,
+        "workflow": item.workflow,
+    }
+    if run is not None:
+        row |= {
+            "run_id": run.id,
+            "answer": run.answer,
+            "stop_reason": run.stop_reason,
+            "options": run.options,
+            "reader": run.reader,
+            "retriever": run.retriever,
+            "seed": str(run.seed),
+            "steps": len(run.steps),
+            "retrievals": sum(step.query is not None for step in run.steps),
+            **run.usage.model_dump(),
+            "started": run.started.isoformat(),
+            "seconds": run.seconds,
+        }
+    return {name: row.get(name) for name in RUNS}
+
+
+def step_rows(run: Run) -> Iterable[Row]:
+    """Rows of `STEPS`."""
+    for step in run.steps:
+        row: Row = {
+            "run_id": run.id,
+            "step": step.index,
+            "ranked": [hit.passage.key for hit in step.ranked],
+            **step.usage.model_dump(),
+        }
+        yield {name: row.get(name, getattr(step, name, None)) for name in STEPS}
+
+
+def credit_rows(credits: Iterable[Credit]) -> Iterable[Row]:
+    """Rows of `CREDITS`; a credit of the whole run has no step, one of a whole step no passage."""
+    for credit in credits:
+        measured, provenance = credit.measurement, credit.provenance
+        row: Row = {
+            **credit.model_dump(include={"run_id", "step", "passage", "meter", "rule"}),
+            **measured.model_dump(),
+            "seed": None if measured.seed is None else str(measured.seed),
+            "reader": provenance.reader,
+            "entailment": provenance.entailment,
+            "settings": provenance.settings,
+            "settings_hash": provenance.settings_hash,
+        }
+        yield {name: row[name] for name in CREDITS}

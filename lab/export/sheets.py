@@ -1,0 +1,131 @@
+"""Rows as files: CSV, JSON lines or Parquet.
+
+Invariant: a file is whole or not there; what stood in its place stays until the new one is.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from hopscope.lab.export.rows import Columns, Kind, Row
+from hopscope.runtime.errors import MissingExtra, UsageError
+
+Form = Literal["csv", "jsonl", "parquet"]
+Write = Callable[[Row], None]
+BATCH = 5000
+"""Rows of a group in Parquet."""
+
+
+@contextmanager
+def sheet(path: Path, columns: Columns, form: Form) -> Iterator[Write]:
+    """Gives what adds a row to the file.
+
+    Raises:
+        MissingExtra: Parquet without the extra `parquet`.
+        UsageError: the file cannot be written.
+    """
+    forms: Mapping[Form, Callable[[Path, Columns], AbstractContextManager[Write]]] = {
+        "csv": _csv,
+        "jsonl": _jsonl,
+        "parquet": _parquet,
+    }
+    with whole(path) as partial, forms[form](partial, columns) as write:
+        yield write
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Where to write what is to become the file.
+
+    Raises:
+        UsageError: nothing can be written there.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def _csv(path: Path, columns: Columns) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+        writer.writeheader()
+        yield lambda row: writer.writerow(
+            {name: _as_text(row[name], kind) for name, kind in columns.items()}
+        )
+
+
+@contextmanager
+def _jsonl(path: Path, columns: Columns) -> Iterator[Write]:
+    with path.open("w", encoding="utf-8") as file:
+        yield lambda row: print(json.dumps(row, ensure_ascii=False, allow_nan=False), file=file)
+
+
+@contextmanager
+def _parquet(path: Path, columns: Columns) -> Iterator[Write]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtra("Parquet", "parquet") from None
+    types: Mapping[Kind, Any] = {
+        "text": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "number": pyarrow.float64(),
+        "flag": pyarrow.bool_(),
+        "texts": pyarrow.list_(pyarrow.string()),
+        "json": pyarrow.string(),
+    }
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+    rows: list[Row] = []
+
+    with parquet.ParquetWriter(path, schema) as writer:
+
+        def flush() -> None:
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+            rows.clear()
+
+        def write(row: Row) -> None:
+            rows.append({name: _plain(row[name], kind) for name, kind in columns.items()})
+            if len(rows) >= BATCH:
+                flush()
+
+        yield write
+        flush()
+
+
+def _plain(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    if kind == "json":
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return list(value) if kind == "texts" else value
+
+
+def _as_text(value: Any, kind: Kind) -> Any:
+    """Lists and objects as JSON; nothing for None."""
+    if value is not None and kind in ("json", "texts"):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return value
+
+
+def write_lines(path: Path, rows: Sequence[Row]) -> None:
+    """A file of JSON lines.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    with sheet(path, {}, "jsonl") as write:
+        for row in rows:
+            write(row)

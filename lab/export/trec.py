@@ -1,0 +1,126 @@
+"""Rankings and labels in TREC's forms, for trec_eval and its relatives.
+
+    QUESTION Q0 PASSAGE RANK SCORE TAG       a ranking (TREC calls it a run)
+    QUESTION 0 PASSAGE LABEL                 labels (qrels)
+
+A ranking holds all passages that a run showed a model, in order of first showing, or what one step
+retrieved; scores only say the order. Labels are whole numbers: eRAG's for metrics that say right or
+wrong, else hundredths, where those below 0 become 0, which trec_eval would take for unjudged. A
+passage that several runs of a question were labelled for gets its highest label.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from hopscope.lab.export.sheets import whole
+from hopscope.runtime.types import Credit, Question, Record, Run, digest
+from hopscope.tracing.report import chosen
+from hopscope.tracing.shown import shown_passages
+
+HUNDREDTHS = 100
+Labels = dict[str, float | None]
+"""By the passage's key; None where there is no label."""
+
+
+class Ranked(Record):
+    """The ranking of one question."""
+
+    question: str
+    passages: tuple[str, ...]
+    """Keys, best first."""
+
+
+def question_id(question: Question) -> str:
+    """The dataset's id, or else a hash of the question."""
+    return question.id or digest(question.text)[:16]
+
+
+def of_run(run: Run) -> Ranked:
+    """All that the run showed."""
+    return Ranked(question=question_id(run.question), passages=tuple(shown_passages(run)))
+
+
+def of_steps(run: Run) -> list[Ranked]:
+    """What each step retrieved. The step's index stands behind the question's id."""
+    return [
+        Ranked(
+            question=f"{question_id(run.question)}.{step.index}",
+            passages=tuple(dict.fromkeys(hit.passage.key for hit in step.ranked)),
+        )
+        for step in run.steps
+        if step.query is not None
+    ]
+
+
+def labels_of_credit(run: Run, credits: Sequence[Credit], *, meter: str = "seper") -> Labels:
+    """What the passages that a run showed were worth, by its latest appraisal: the passage's own
+    Shapley share where it was measured, else the share of the step that brought it, by Shapley or
+    else by trajectory. Passages that no credit tells of are left out."""
+    provenance = chosen(credits)
+    known = {
+        (credit.rule, credit.step, credit.passage): credit.measurement.value
+        for credit in credits
+        if credit.meter == meter and (credit.passage or credit.provenance == provenance)
+    }
+    shown = shown_passages(run)
+    found: Labels = {}
+    for step in run.steps:
+        places = [("shapley", step.index, None), ("trajectory", step.index, None)]
+        for key in step.new:
+            place = next((p for p in (("shapley", step.index, key), *places) if p in known), None)
+            if key in shown and place is not None:
+                found.setdefault(key, known[place])
+    return found
+
+
+def highest(labelled: Iterable[tuple[str, Labels]]) -> dict[str, Labels]:
+    """The labels of each question, put together from those of its runs."""
+    found: dict[str, Labels] = {}
+    for question, labels in labelled:
+        of = found.setdefault(question, {})
+        for key, label in labels.items():
+            known = of.get(key)
+            of[key] = known if label is None or (known is not None and known > label) else label
+    return found
+
+
+def write_rankings(path: Path, rankings: Iterable[Ranked], *, tag: str) -> int:
+    """A file of rankings; how many lines it has.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    lines = []
+    for ranked in rankings:
+        question, size = _word(ranked.question), len(ranked.passages)
+        for rank, key in enumerate(ranked.passages):
+            lines.append(f"{question} Q0 {_word(key)} {rank} {size - rank} {_word(tag)}")
+    return _write(path, lines)
+
+
+def write_labels(path: Path, labels: Mapping[str, Labels], *, binary: bool) -> int:
+    """A file of labels; how many there are. Passages without a label are left out.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    scale = 1 if binary else HUNDREDTHS
+    lines = [
+        f"{_word(question)} 0 {_word(key)} {max(0, round(scale * label))}"
+        for question, of in labels.items()
+        for key, label in of.items()
+        if label is not None
+    ]
+    return _write(path, lines)
+
+
+def _write(path: Path, lines: Sequence[str]) -> int:
+    with whole(path) as partial:
+        partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return len(lines)
+
+
+def _word(text: str) -> str:
+    """Without white space, which parts columns."""
+    return "".join(quote(c) if c.isspace() or c == "%" else c for c in text) or "-"
