@@ -23,6 +23,8 @@ ACTS: dict[str, Act] = {
     "items": lambda store: store.experiments.items("towns"),
     "item credits": lambda store: store.experiments.credits("towns", passages=False),
     "item appraisals": lambda store: store.experiments.appraisals("towns"),
+    "figures": lambda store: store.experiments.figures("towns"),
+    "retrievals": lambda store: store.experiments.retrievals("towns"),
     "progress": lambda store: store.experiments.progress("towns"),
     "claim": lambda store: store.experiments.claim(1, 1),
 }
