@@ -1,7 +1,8 @@
 """Every policy at all its settings, on the same paths.
 
-Learned policies never decide about questions that they have learned from: the questions are dealt
-into two halves, and what is learned on one decides about the other.
+Learned policies never decide about questions that they have learned from: unless there are others
+to learn from, the questions are dealt into two halves, and what is learned on one decides about the
+other.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,10 +53,15 @@ def sweep(
     reader: Reader,
     *,
     fitting: Fitting,
+    train: Sequence[Path] = (),
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Swept:
-    """All policies on all paths; `reader` should remember what it was asked."""
+    """All policies on all paths; `reader` should remember what it was asked.
+
+    Args:
+        train: other questions to learn from.
+    """
     paths = [each.path for each in walked]
     found: list[Sweep] = []
     missing: dict[str, str] = {}
@@ -71,15 +77,14 @@ def sweep(
             continue
         found.append(_joined(name, rows))
     half = np.random.default_rng(seed).permutation(len(paths)) % 2
+    dealt = [[p for p, h in zip(paths, half, strict=True) if h != own] for own in (0, 1)]
+    others = [list(train)] if train else dealt
     for name, learn in (("tasr", _tasr), ("classifier", _classifier), ("value", _value)):
         progress(name)
-        halves = [
-            learn([p for p, h in zip(paths, half, strict=True) if h != own], fitting)
-            for own in (0, 1)
-        ]
+        learned = [learn(each, fitting) for each in others]
         rows = []
-        for place, (setting, _) in enumerate(halves[0]):
-            chosen = [halves[h][place][1] for h in half]
+        for place, (setting, _) in enumerate(learned[0]):
+            chosen = [learned[h % len(learned)][place][1] for h in half]
             rows.append(_simulated(name, setting, chosen, walked, reader))
         found.append(_joined(name, rows))
     return Swept(

@@ -1,0 +1,210 @@
+"""Whether the learned value of information saves retrievals on Hopland, and against what.
+
+For each seed a world that the reader has never seen and one to learn from; questions that need no,
+one, two or three retrievals, and some that nothing answers. An answer whose least probable token
+is below a threshold, chosen on the questions learned from, counts as abstaining, which is right
+where nothing answers; the same for all policies. The workflow runs with 0, 1, ... retrievals at
+most, so what any policy would have got is known. The cost of all signals is counted.
+
+    python benchmarks/budget.py [--limit 1000] [--train 1000] [--seed 0] [--seeds 3]
+                                [--workflow ircot] [--json]
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from math import exp
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hopscope.cli import wiring
+from hopscope.lab.budget import fit
+from hopscope.lab.budget.frontier import Comparison, Sweep, compare, table
+from hopscope.lab.budget.paths import moments, path
+from hopscope.lab.budget.questions import Posed, mixture
+from hopscope.lab.budget.stored import Walked
+from hopscope.lab.budget.sweeps import Swept, sweep
+from hopscope.runtime.answers import exact_match
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.retrievers import bm25
+from hopscope.runtime.run import Run, run
+from hopscope.runtime.state import Deps
+from hopscope.tracing.caching import CachedReader
+from hopscope.tracing.policies import fixed
+
+OWN, OTHER = 7_000_000, 8_000_000
+"""Of the worlds of the questions judged on and learned from."""
+RESAMPLES = 1000
+
+
+class Asked(NamedTuple):
+    """A question with its runs of 0, 1, ... retrievals, the last one by the workflow's own stop."""
+
+    posed: Posed
+    runs: tuple[Run, ...]
+
+
+def confidence(result: Run) -> float:
+    """Probability of the least probable token of what was read out last."""
+    told = [
+        g for s in result.steps if s.kind == "generate" for e in s.exchanges for g in e.generations
+    ]
+    logprobs = told[-1].logprobs if told else ()
+    return exp(min(logprobs, default=0.0))
+
+
+def worth(result: Run, threshold: float) -> float:
+    """1 if the answer is right, or rightly withheld."""
+    abstains = confidence(result) < threshold
+    golds = result.question.answers
+    return (
+        float(abstains)
+        if not golds
+        else float(not abstains) * exact_match(result.answer or "", golds)
+    )
+
+
+def collect(world: int, count: int, workflow: str, reader: Reader) -> list[Asked]:
+    made = mixture(world, count)
+    deps = Deps(
+        reader=reader,
+        retriever=bm25.from_passages(made.passages, name=f"hopland-{world}"),
+        capture_content=False,
+    )
+    built = wiring.workflow(workflow, {})
+    found = []
+    for number, posed in enumerate(made.questions, start=1):
+        print(f"\r{world}: question {number} of {count}", end="", file=sys.stderr)
+        native = run(built, posed.question, deps)
+        if native.status != "ok":
+            raise SystemExit(f"{posed.question.text}: {native.error}")
+        retrievals = len(moments(native))
+        limits = (fixed.build(k=k) for k in range(retrievals))
+        shorter = (run(built, posed.question, Deps(**{**vars(deps), "policy": p})) for p in limits)
+        found.append(Asked(posed, (*shorter, native)))
+    print(file=sys.stderr)
+    return found
+
+
+def walks(asked: Sequence[Asked], reader: Reader, threshold: float) -> list[Walked]:
+    return [
+        Walked(
+            path(each.runs, reader, lambda r: worth(r, threshold), each.posed.need),
+            tuple(moments(each.runs[-1])),
+        )
+        for each in asked
+    ]
+
+
+def best_threshold(asked: Sequence[Asked]) -> float:
+    """Of abstaining: what is best for the workflow's own stop."""
+    candidates = [
+        0.0,
+        *np.quantile([confidence(a.runs[-1]) for a in asked], np.arange(0.02, 0.6, 0.02)),
+    ]
+    return float(max(candidates, key=lambda t: sum(worth(a.runs[-1], t) for a in asked)))
+
+
+def means(each: Sweep) -> list[dict[str, Any]]:
+    return [
+        {
+            "setting": s,
+            "right": float(u.mean()),
+            "tokens": float(c.mean()),
+            "retrievals": float(r.mean()),
+        }
+        for s, u, c, r in zip(each.settings, each.utilities, each.costs, each.stops, strict=True)
+    ]
+
+
+def measure(seed: int, limit: int, train: int, workflow: str) -> dict[str, Any]:
+    reader = CachedReader(wiring.reader(wiring.TINY), size=1_000_000)
+    learning = collect(OTHER + seed, train, workflow, reader)
+    threshold = best_threshold(learning)
+    learned = [each.path for each in walks(learning, reader, threshold)]
+    judged = walks(collect(OWN + seed, limit, workflow, reader), reader, threshold)
+    swept = sweep(
+        judged,
+        reader,
+        fitting=fit.Fitting(seed=seed),
+        train=learned,
+        seed=seed,
+        progress=lambda name: print(name, end=" ", file=sys.stderr, flush=True),
+    )
+    print(file=sys.stderr)
+    return {
+        "seed": seed,
+        "questions": len(judged),
+        "learned_from": len(learned),
+        "abstains_below": threshold,
+        "missing": swept.missing,
+        "points": {
+            each.policy: means(each)
+            for each in (swept.never, swept.native, swept.oracle, *swept.policies)
+        },
+        "goals": goals(swept),
+        **{
+            unit: compared(swept, seed, by_retrievals=unit == "retrievals").model_dump(mode="json")
+            for unit in ("tokens", "retrievals")
+        },
+    }
+
+
+def compared(swept: Swept, seed: int, *, by_retrievals: bool) -> Comparison:
+    sweeps = [*swept.policies, swept.oracle, swept.never, swept.native]
+    if by_retrievals:
+        sweeps = [each.by_retrievals for each in sweeps]
+    *policies, never, native = sweeps
+    return compare(
+        policies, never=never, native=native, reference="value", resamples=RESAMPLES, seed=seed
+    )
+
+
+def goals(swept: Swept) -> dict[str, Any]:
+    """What was aimed at, of the setting of `value` that comes nearest."""
+    by_name = {each.policy: each for each in swept.policies}
+    best_fixed = max(means(by_name["fixed"]), key=lambda row: row["right"])
+    (oracle,), (native,) = means(swept.oracle), means(swept.native)
+    good = [row for row in means(by_name["value"]) if row["right"] >= 0.98 * best_fixed["right"]]
+    chosen = min(good, key=lambda row: row["retrievals"], default=None)
+    equal = [row for row in means(by_name["value"]) if row["right"] >= native["right"]]
+    return {
+        "best_fixed": best_fixed,
+        "native": native,
+        "oracle": oracle,
+        "value_at_98_percent": chosen,
+        "retrievals_by_oracle": chosen and chosen["retrievals"] / max(1e-9, oracle["retrievals"]),
+        "value_as_right_as_native": min(equal, key=lambda row: row["tokens"], default=None),
+    }
+
+
+def show(row: dict[str, Any]) -> None:
+    print(f"seed {row['seed']}, {row['learned_from']} questions learned from")
+    for unit in ("tokens", "retrievals"):
+        print("\n".join(table(Comparison.model_validate(row[unit]), unit=unit)))
+    for name, found in row["goals"].items():
+        print(f"{name:26} {found}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=int, default=1000, help="questions judged on")
+    parser.add_argument("--train", type=int, default=1000, help="questions learned from")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=1, help="so many seeds from that on")
+    parser.add_argument("--workflow", choices=["ircot", "iter_retgen"], default="ircot")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    rows = []
+    for seed in range(given.seed, given.seed + given.seeds):
+        rows.append(measure(seed, given.limit, given.train, given.workflow))
+        if not given.json:
+            show(rows[-1])
+    if given.json:
+        json.dump(rows, sys.stdout, indent=2)
+
+
+if __name__ == "__main__":
+    main()
