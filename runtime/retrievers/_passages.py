@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from hopscope.runtime.errors import IndexMismatch
 from hopscope.runtime.types import Passage
 
 TEXTS = "passages.jsonl"
 OFFSETS = "passages.offsets.npy"
+_read = TypeAdapter(Passage).validate_json
 
 
 def write(passages: Iterable[Passage], folder: Path) -> Iterator[Passage]:
@@ -42,13 +44,14 @@ class PassageFile(Sequence[Passage]):
                 "build the index again"
             )
         self._offsets = memoryview(offsets)  # gives numbers faster than numpy, and maps as well
+        self._count = len(offsets) - 1
         with self._path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         # Takes the place of a line's end: a copy of the passage would take longer than reading it.
         self._end = b',"source":' + json.dumps(source).encode() + b"}"
 
     def __len__(self) -> int:
-        return len(self._offsets) - 1
+        return self._count
 
     @overload
     def __getitem__(self, index: int) -> Passage: ...
@@ -57,13 +60,13 @@ class PassageFile(Sequence[Passage]):
     def __getitem__(self, index: int | slice) -> Passage | list[Passage]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        at = index + len(self) if index < 0 else index
-        if not 0 <= at < len(self):
+        at = index + self._count if index < 0 else index
+        if not 0 <= at < self._count:
             raise IndexError(index)
         # Without the } and the end of the line, which a file that is not damaged has.
         line = self._bytes[self._offsets[at] : self._offsets[at + 1] - 2]
         try:
-            return Passage.model_validate_json(line + self._end)
+            return _read(line + self._end)
         except ValueError:
             raise IndexMismatch(
                 f"{self._path}: passage {at} is damaged; build the index again"
