@@ -1,0 +1,98 @@
+"""`hopscope run --policy`, limits, and `hopscope budget`, through the front door."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hopscope.cli.main import main
+
+ASK = "What is the employer of the mayor of Grand Nalmir?"
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command, in this process."""
+    code = 0
+    try:
+        main(list(arguments))
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+    return code, *capsys.readouterr()
+
+
+def test_limits_and_policies_are_kept_and_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db = str(tmp_path / "runs.db")
+    limits = ("--policy", "margin:1.1", "--max-retrievals", "1", "--max-calls", "9")
+    code, out, _ = call(capsys, "run", ASK, *limits, "--samples", "2", "--db", db, "--json")
+    assert code == 0
+    report = json.loads(out)
+    assert report["total"]["retrievals"] <= 1
+    code, out, _ = call(capsys, "budget", "explain", "--db", db, "--json")
+    assert code == 0
+    first, *rest = json.loads(out)
+    assert first["decision"]["policy"] == "margin:1.1"
+    assert first["decision"]["retrieve"]
+    assert 0 <= first["decision"]["signals"]["margin"] <= 1
+    assert first["decision"]["usage"]["calls"] == 1
+    if rest:  # what the reader says decides whether it asks again
+        assert rest[0]["decision"]["policy"] == "limit:budget_retrievals"
+        assert report["stop_reason"] == "budget_retrievals"
+    code, out, _ = call(capsys, "budget", "explain", "--db", db)
+    assert "after 0 retrievals: retrieve  (margin:1.1)" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--policy", "nonesuch"), "no 'nonesuch' among policies"),
+        (("--policy", "fixed:x"), "option k=x"),
+        (("--policy", "value"), "value needs file"),
+        (("--policy", "value:nowhere.json"), "hopscope budget fit"),
+        (("--prices", "nowhere.toml"), "cannot be read"),
+        (("--max-calls", "-1"), "max-calls"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_the_run(
+    arguments: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = call(capsys, "run", ASK, *arguments, "--db", str(tmp_path / "r.db"))
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_money_needs_a_price(tmp_path: Path) -> None:
+    from hopscope.cli.spending import Spending
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.ledger import Limits
+
+    spending = Spending(limits=Limits(cost=1.0))
+    assert spending.ledger("hopland@1").limits.cost == 1.0
+    with pytest.raises(UsageError, match="--max-cost needs the price of gpt"):
+        spending.ledger("gpt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("fit", "--from", "none", "--out", "p.json"), "--budget tokens=N"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=x"), "no number"),
+        (("fit", "--from", "none", "--out", "no/p.json", "--budget", "tokens=9"), "no folder"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "none"),
+        (("frontier", "none"), "none"),
+        (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
+    ],
+)
+def test_budget_commands_say_what_is_wrong(
+    arguments: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "r.db"))
+    code, out, err = call(capsys, "budget", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
