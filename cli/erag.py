@@ -54,6 +54,11 @@ def erag(
         render.print_json(found.model_dump(mode="json"))
     else:
         _show(found)
+    failed = [row for row in found.runs if row.error]
+    for row in failed:
+        render.note(f"run {row.id[:12]} is not measured: {render.plain(row.error)}")
+    if failed:
+        raise typer.Exit(1)
 
 
 def _show(found: "ERAGReport") -> None:

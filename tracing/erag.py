@@ -119,6 +119,14 @@ class ERAG:
             for ranked, index in zip(found, [*indices, None], strict=True)
         ]
 
+    def unmeasured(self, reason: str) -> Ranking:
+        """What stands for a run that could not be appraised."""
+        measures = {
+            name: Measurement(value=None, reason=reason, estimator=f"{name} of {self.estimator}")
+            for name in ranking.names(self.cutoffs)
+        }
+        return Ranking(passages=(), labels=(), measures=measures)
+
     def _ranking(self, ranked: Sequence[Passage], labels: Sequence[Measurement]) -> Ranking:
         return Ranking(
             passages=tuple(passage.key for passage in ranked),

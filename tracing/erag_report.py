@@ -5,6 +5,7 @@ The shape is a public contract: scripts read it.
 
 from collections.abc import Sequence
 
+from hopscope.runtime.errors import EntailmentError, ReaderError
 from hopscope.runtime.types import Measurement, Record, Run
 from hopscope.tracing.answer_metrics._metric import case_of
 from hopscope.tracing.averages import Average, average
@@ -21,6 +22,8 @@ class RunRankings(Record):
     """The final answer by the metric that labels passages."""
     rankings: tuple[Ranking, ...]
     """Of each step that retrieved; last the run's."""
+    error: str | None = None
+    """Why nothing could be measured, when a model failed."""
 
 
 class Agreement(Record):
@@ -44,21 +47,13 @@ def erag_report(runs: Sequence[Run], erag: ERAG, *, seed: int = 0) -> ERAGReport
     Args:
         seed: of the bootstrap.
 
+    A run that a model fails on is unmeasured, and the others are measured none the less.
+
     Raises:
-        ReaderError, EntailmentError: a model failed.
+        ReaderError, EntailmentError: a model failed on the runs' own answers.
     """
     scored = erag.metric.score([case_of(run) for run in runs])
-    rows = tuple(
-        RunRankings(
-            id=run.id,
-            question=run.question.text,
-            workflow=run.workflow,
-            answer=run.answer,
-            end_to_end=score,
-            rankings=tuple(erag.appraise(run)),
-        )
-        for run, score in zip(runs, scored, strict=True)
-    )
+    rows = tuple(_row(run, score, erag) for run, score in zip(runs, scored, strict=True))
     names = list(rows[0].rankings[-1].measures) if rows else []
     found = {name: [row.rankings[-1].measures[name] for row in rows] for name in names}
     return ERAGReport(
@@ -69,6 +64,24 @@ def erag_report(runs: Sequence[Run], erag: ERAG, *, seed: int = 0) -> ERAGReport
         },
         agreement={name: _agreement(values, scored, seed) for name, values in found.items()},
         runs=rows,
+    )
+
+
+def _row(run: Run, score: Measurement, erag: ERAG) -> RunRankings:
+    error = None
+    try:
+        rankings = erag.appraise(run)
+    except (ReaderError, EntailmentError) as failure:
+        error = str(failure)
+        rankings = [erag.unmeasured(error)]
+    return RunRankings(
+        id=run.id,
+        question=run.question.text,
+        workflow=run.workflow,
+        answer=run.answer,
+        end_to_end=score,
+        rankings=tuple(rankings),
+        error=error,
     )
 
 

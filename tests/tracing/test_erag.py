@@ -1,13 +1,16 @@
 """eRAG: labels of passages by what a reader answers from each alone."""
 
+from collections.abc import Sequence
+
 import pytest
 from fakes import ReaderByEvidence, passage, reply, run_of, step
 
-from hopscope.runtime.errors import ContextOverflow, UsageError
+from hopscope.runtime.errors import ContextOverflow, ReaderError, UsageError
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage, Question
 from hopscope.tracing.answer_metrics import exact_match, f1
 from hopscope.tracing.erag import ERAG
+from hopscope.tracing.erag_report import erag_report
 
 QUESTION = Question(text="Who?", answers=("Ada Fox",))
 RIGHT, HALF, WRONG = [reply("Ada Fox")], [reply("Ada Owl")], [reply("Bo")]
@@ -116,6 +119,25 @@ def test_a_run_without_retrieval_has_only_its_own_empty_ranking() -> None:
     [whole] = ERAG(reader_of(), exact_match.build()).appraise(run_of())
     assert (whole.step, whole.passages) == (None, ())
     assert whole.measures["P"].value is None
+
+
+class Failing(ReaderByEvidence):
+    """Breaks on passage b."""
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        if any("b" in request.prompt.shown for request in requests):
+            raise ReaderError("the model is gone")
+        return super().generate(requests)
+
+
+def test_a_run_that_a_model_fails_on_does_not_cost_the_others() -> None:
+    erag = ERAG(Failing({("a",): RIGHT}), exact_match.build())
+    runs = [run_of(keys, answers=["Ada Fox"]) for keys in ("b", "a")]
+    found = erag_report(runs, erag)
+    assert [row.error for row in found.runs] == ["the model is gone", None]
+    assert found.runs[0].rankings[-1].measures["P"].reason == "the model is gone"
+    assert (found.averages["P"].mean, found.averages["P"].measured) == (1, 1)
+    assert found.averages["P"].total == 2
 
 
 @pytest.mark.parametrize("options", [{"max_tokens": 0}, {"cutoffs": (0,)}])
