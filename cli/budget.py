@@ -260,7 +260,12 @@ def frontier(
     ] = 1000,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE.svg", help="Draw the frontiers."),
+        typer.Option(
+            "--plot",
+            metavar="FILE.svg",
+            help="Draw the frontiers.",
+            envvar="HOPSCOPE_BUDGET_PLOT",
+        ),
     ] = None,
     seed: Seed = 0,
     db: Database = None,
@@ -315,11 +320,20 @@ def allocate(
     ],
     policy: Annotated[
         Path,
-        typer.Option("--policy", metavar="FILE", help="A file of `hopscope budget fit`."),
+        typer.Option(
+            "--policy",
+            metavar="FILE",
+            help="A file of `hopscope budget fit`.",
+            envvar="HOPSCOPE_BUDGET_POLICY",
+        ),
     ],
     total: Annotated[
         float,
-        typer.Option(min=0, help="Tokens to share out above answering all without retrieval."),
+        typer.Option(
+            min=0,
+            help="Tokens to share out above answering all without retrieval.",
+            envvar="HOPSCOPE_BUDGET_TOTAL",
+        ),
     ],
     workflow: WorkflowName = "ircot",
     reader: ReaderSpec = wiring.TINY,
