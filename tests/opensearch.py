@@ -6,11 +6,13 @@ request that a real service would refuse does not pass. It ranks by the embedded
 
 import base64
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -248,8 +250,8 @@ class Service:
 
 
 @contextmanager
-def running(service: Service) -> Iterator[Service]:
-    """The service on a port of this machine."""
+def running(service: Service, *, certificate: Path | None = None) -> Iterator[Service]:
+    """The service on a port of this machine; with a file of a certificate and its key, by https."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -273,12 +275,21 @@ def running(service: Service) -> Iterator[Service]:
 
         do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = respond
 
+        def handle(self) -> None:
+            with suppress(ssl.SSLError, ConnectionError):  # who asked does not trust it
+                super().handle()
+
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     service.url = f"http://127.0.0.1:{server.server_port}"
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        service.url = service.url.replace("http", "https")
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -5,11 +5,13 @@ import logging
 import os
 import secrets
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -381,6 +383,23 @@ def test_credentials_are_never_kept_or_told(
     with pytest.raises(UsageError, match="must hold no credentials") as given:
         opensearch.build(url=service.url.replace("//", "//me:s3cret-word@") + "/farm")
     assert "s3cret" not in str(given.value)
+
+
+@pytest.mark.skipif(
+    which("openssl") is None, reason="openssl, which makes certificates, is missing"
+)
+def test_a_certificate_must_be_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "own.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+    place = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(file), "-out", str(tmp_path / "certificate.pem")]
+    subprocess.run([*command.split(), *place, *files], check=True, capture_output=True)
+    file.write_text(file.read_text() + (tmp_path / "certificate.pem").read_text())
+    with running(Service(), certificate=file) as service:
+        with pytest.raises(RetrieverError, match=r"is not trusted \(.*by OPENSEARCH_CA_CERTS"):
+            made(service)
+        monkeypatch.setenv("OPENSEARCH_CA_CERTS", str(tmp_path / "certificate.pem"))
+        assert ids(opensearch.build(url=made(service)).search(["fox"], k=1)[0]) == ["fox"]
 
 
 @pytest.mark.parametrize(
