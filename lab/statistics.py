@@ -12,7 +12,9 @@ questions. A column whose questions are all alike has none, as resampling it has
 
 Differences of two systems are taken question by question, over questions that both were measured
 on. They are tested by McNemar's exact test (1947) where both are 0 or 1 on every question, else by
-the paired bootstrap; p-values of one family are adjusted by Holm (1979).
+Fisher's randomisation test (1935; Smucker et al. 2007), which asks how often a difference so large
+comes about when each question's sign is drawn; unlike the bootstrap it keeps its level with few
+questions. p-values of one family are adjusted by Holm (1979).
 """
 
 from collections.abc import Sequence
@@ -114,7 +116,7 @@ class Bootstrap:
 
     @property
     def test(self) -> str:
-        return f"paired bootstrap(resamples={self.resamples}, seed={self.seed})"
+        return f"randomisation(resamples={self.resamples}, seed={self.seed})"
 
     def draw(self, above: Floats, below: Floats) -> Floats:
         """The columns' values in each resample, (resample, column); NaN where nothing below was
@@ -133,6 +135,20 @@ class Bootstrap:
             np.divide(sums[:, :columns], bottom, out=part, where=bottom > 0)
         return found
 
+    def p_values(self, above: Floats) -> list[float]:
+        """Two-sided p-values of the sums of differences, (column, question), when every question's
+        sign is drawn; at least as large as so many resamples can tell."""
+        observed = np.abs(above.sum(axis=1))
+        # What differs by rounding only is as large.
+        least = observed - 1e-9 * np.abs(above).sum(axis=1)
+        rng = np.random.default_rng(self.seed)
+        as_large = np.zeros(len(above), int)
+        for start in range(0, self.resamples, BATCH):
+            size = min(BATCH, self.resamples - start)
+            signs = 2.0 * rng.integers(0, 2, (size, above.shape[1]), np.int8) - 1.0
+            as_large += (np.abs(signs @ above.T) >= least).sum(axis=0)
+        return [float(p) for p in (as_large + 1) / (self.resamples + 1)]
+
     def _counts(self, questions: int) -> Counts:
         """How often each question was drawn, (resample, question): sums over what was drawn are
         products with it. Of one number of questions at a time."""
@@ -150,7 +166,7 @@ class Bootstrap:
 
 def estimates(columns: Sequence[Column], bootstrap: Bootstrap) -> list[Estimate]:
     """The columns' values with intervals."""
-    values, ends, _ = _resampled([(c.above, c.below) for c in columns], bootstrap)
+    values, ends = _resampled([(c.above, c.below) for c in columns], bootstrap)
     found = []
     for column, value, interval in zip(columns, values, ends, strict=True):
         method = bootstrap.method if interval else ""
@@ -176,7 +192,8 @@ def estimates(columns: Sequence[Column], bootstrap: Bootstrap) -> list[Estimate]
 def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) -> list[Difference]:
     """The first of each pair minus the second, question by question; p-values not adjusted."""
     taken = [_paired(one, other) for one, other in pairs]
-    values, ends, drawn = _resampled(taken, bootstrap)
+    values, ends = _resampled(taken, bootstrap)
+    chances = bootstrap.p_values(np.stack([above for above, _ in taken])) if taken else []
     found = []
     for place, ((one, other), (above, below)) in enumerate(zip(pairs, taken, strict=True)):
         value, measured = values[place], int(below.sum())
@@ -185,7 +202,7 @@ def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) ->
         if value is not None and one.shares and other.shares:
             p, test = mcnemar(int((above > 0).sum()), int((above < 0).sum())), "mcnemar(exact)"
         elif value is not None and measured > 1:
-            p, test = _p_value(drawn[:, place]), bootstrap.test
+            p, test = chances[place], bootstrap.test
         found.append(
             Difference(
                 value=value,
@@ -233,10 +250,10 @@ def _paired(one: Column, other: Column) -> tuple[Floats, Floats]:
 
 def _resampled(
     columns: Sequence[tuple[Floats, Floats]], bootstrap: Bootstrap
-) -> tuple[list[float | None], list[tuple[float, float] | None], Floats]:
-    """Values, intervals and resampled values of (numerators, denominators)."""
+) -> tuple[list[float | None], list[tuple[float, float] | None]]:
+    """Values and intervals of (numerators, denominators)."""
     if not columns:
-        return [], [], np.empty((bootstrap.resamples, 0))
+        return [], []
     above = np.stack([column[0] for column in columns])  # (column, question)
     below = np.stack([column[1] for column in columns])
     total = below.sum(axis=1)
@@ -249,7 +266,7 @@ def _resampled(
         None if value is None else _bca(value, drawn[:, place], influence[place])
         for place, value in enumerate(values)
     ]
-    return values, ends, drawn
+    return values, ends
 
 
 def _bca(value: float, drawn: Floats, influence: Floats) -> tuple[float, float] | None:
@@ -268,13 +285,3 @@ def _bca(value: float, drawn: Floats, influence: Floats) -> tuple[float, float] 
     tails = bias + ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     low, high = np.quantile(kept, ndtr(bias + tails / (1 - acceleration * tails))).tolist()
     return (low, high) if low < high else None
-
-
-def _p_value(drawn: Floats) -> float | None:
-    """Twice the share of resamples on the other side of 0, at least as small as resampling can
-    tell."""
-    kept = drawn[np.isfinite(drawn)]
-    if not len(kept):
-        return None
-    fewer = min(int((kept <= 0).sum()), int((kept >= 0).sum()))
-    return min(1.0, 2 * (fewer + 1) / (len(kept) + 1))

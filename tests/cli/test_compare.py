@@ -57,7 +57,8 @@ def test_means_and_differences_are_those_of_the_runs(
     [delta] = [row for row in found["differences"]["rows"] if row["measure"] == "ΔSePer"]
     assert (delta["system"], delta["versus"]) == WORKFLOWS
     assert delta["difference"]["value"] == pytest.approx(-0.375)
-    assert delta["p"] == delta["adjusted"] == pytest.approx(2 / 2001)
+    # Differences of one sign: 2 of 8 ways to sign three questions are as far from 0.
+    assert delta["p"] == delta["adjusted"] == pytest.approx(0.25, abs=0.04)
 
 
 def test_every_table_is_made_and_printed(

@@ -90,10 +90,21 @@ def test_differences_are_taken_question_by_question() -> None:
     assert found.value == pytest.approx(0.25)
     assert (found.measured, found.total) == (2, 4)
     assert (found.low, found.high) == pytest.approx((0.1, 0.4))
-    assert found.test == "paired bootstrap(resamples=200, seed=0)"
-    # In no resample the other system is better: 2 · (0 + 1) / (200 + 1).
-    [sure] = differences([(column(0.3, 0.5), column(0.2, 0.1))], Bootstrap(resamples=200))
-    assert sure.p == pytest.approx(2 / 201)
+    assert found.test == "randomisation(resamples=200, seed=0)"
+
+
+def test_the_signs_of_differences_are_drawn() -> None:
+    """Of the 8 ways to sign .1, .2 and .3 two have a sum as far from 0 as .6; that of -.1, -.1 and
+    .2 is 0, and all are as far."""
+    zeros = column(0.0, 0.0, 0.0)
+    pairs = [(column(0.1, 0.2, 0.3), zeros), (column(-0.1, -0.1, 0.2), zeros), (zeros, zeros)]
+    large, none, equal = differences(pairs, Bootstrap(resamples=8000))
+    assert large.p == pytest.approx(0.25, abs=0.02)
+    assert none.p == 1.0
+    assert equal.p == 1.0
+    # The smallest that can be told.
+    alike = [(column(*[0.5] * 60), column(*[0.1] * 60))]
+    assert differences(alike, Bootstrap(resamples=99))[0].p == pytest.approx(0.01)
 
 
 def test_systems_that_were_asked_other_questions_cannot_be_compared() -> None:
@@ -122,10 +133,10 @@ def test_holm_by_hand() -> None:
     assert holm([]) == []
 
 
-def test_the_paired_bootstrap_raises_few_false_alarms() -> None:
-    """Of 200 comparisons of equal systems over 40 questions, 10 are expected below .05; more than
+def test_the_randomisation_test_raises_few_false_alarms() -> None:
+    """Of 200 comparisons of equal systems over 10 questions, 10 are expected below .05; more than
     22 have a probability of 2 in 10,000."""
     rng = np.random.default_rng(5)
-    pairs = [(column(*rng.normal(size=40)), column(*rng.normal(size=40))) for _ in range(200)]
+    pairs = [(column(*rng.normal(size=10)), column(*rng.normal(size=10))) for _ in range(200)]
     found = differences(pairs, Bootstrap(resamples=500))
     assert sum(each.p is not None and each.p < 0.05 for each in found) <= 22
