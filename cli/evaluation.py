@@ -113,7 +113,7 @@ def execute(asked: Asked, go: Go) -> int:
         known = store.experiments.known(asked.name)
         if known is not None:
             experiment.check(known, asked.settings)
-            if not go.dry_run and not _left(store, known, asked, retry=go.retry_failed):
+            if not (go.dry_run or _left(store, known, asked, retry=go.retry_failed)):
                 render.note(f"nothing is left to do of {asked.name}")
                 return _tell(store, asked.name, go)
         render.progress("loading the models")
@@ -178,12 +178,14 @@ def _work(
 
 
 def _left(store: Store, known: Experiment, asked: Asked, *, retry: bool) -> bool:
-    """Whether there is anything to do for an experiment that is in the store."""
+    """Whether there is anything to do for an experiment that is in the store, or to find out."""
     progress_now = store.experiments.progress(known.name)
     if progress_now.pending + progress_now.running or (retry and progress_now.failed):
         return True
     if any(arm not in known.arms for arm in asked.arms):
         return True
+    if not experiment.same_names(known, asked.settings):
+        return True  # whether they are what they were shows when they are loaded
     there = {(item.entry.hash, item.arm) for item in store.experiments.items(known.name)}
     return any(
         (entry.hash, arm.label) not in there for entry in asked.entries for arm in asked.arms
