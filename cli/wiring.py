@@ -1,6 +1,7 @@
 """Turns what a user names on the command line into live objects."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,13 +81,22 @@ def takes(name: str, option: str) -> bool:
 
 
 def reader(spec: str) -> "Reader":
-    """`tiny`, the embedded reader, or `hf:ID_OR_FOLDER`, any causal language model."""
+    """`tiny`, the embedded reader, `hf:ID_OR_FOLDER`, any causal language model,
+    `vllm:ID_OR_FOLDER`, the same by vLLM, or `openai:URL#MODEL`, a model on a server; options
+    follow after commas, as in `hf:FOLDER,dtype=bfloat16`.
+
+    Raises:
+        UsageError: there is no such reader or option, or the model cannot be loaded.
+        ReaderError: the server cannot be reached.
+    """
     from hopscope.runtime import components, readers
 
-    kind, _, model = spec.partition(":")
+    named, *given = re.split(r",(?=[a-z_]+=)", spec)
+    kind, _, model = named.partition(":")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    module = components.load(readers, kind)
-    built: Reader = module.build(**_named(module.build, "model", model, f"--reader {spec}"))
+    build = components.load(readers, kind).build
+    options = parse_pairs(given) | _named(build, "model", model, f"--reader {named}")
+    built: Reader = build(**components.parse_options(build, options))
     return built
 
 

@@ -5,7 +5,8 @@
     │   ├── MissingExtra      an optional dependency is not installed
     │   └── CorpusError       a corpus or question file is broken (file, line)
     ├── ReaderError           a language model failed
-    │   └── ContextOverflow   a prompt does not fit into its context
+    │   ├── ContextOverflow   a prompt does not fit into its context
+    │   └── NotOffered        it does not tell what was asked for
     ├── RetrieverError        an index or search service failed
     │   └── IndexMismatch     an index is not what its manifest says
     ├── BudgetExceeded        the budget is spent; `run` makes an answer of what there is
@@ -58,6 +59,10 @@ class ContextOverflow(ReaderError):
         """Of the prompt."""
         self.allowed = max(0, context - reserved)
         """Prompt tokens that would have fitted."""
+
+
+class NotOffered(ReaderError):
+    """A reader does not tell what was asked for, whatever it is asked about."""
 
 
 class RetrieverError(HopscopeError):

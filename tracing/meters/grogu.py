@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import NotOffered, UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.types import (
@@ -131,7 +131,11 @@ class GroGU:
             key: reply if isinstance(reply, Unmeasured) else self._checked(reply[0])
             for key, reply in zip(asked, replies, strict=True)
         }
-        compared = self._without_documents(question, answers)
+        try:
+            compared = self._without_documents(question, answers)
+        except NotOffered as error:
+            compared = {}
+            answers |= {key: Unmeasured(str(error)) for key in answers if key}
         found: dict[Content, Confidence | Unmeasured] = {
             key: answer
             if isinstance(answer, Unmeasured)

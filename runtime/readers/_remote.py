@@ -1,0 +1,182 @@
+"""The reader over a server of OpenAI's API: requests in, records out.
+
+Sample i of a request is drawn with a seed of the request and its prompt, plus i; how far a server
+honours that is its own affair. Log-probabilities are those the server tells, which vLLM and
+llama.cpp take from the raw distribution. Entropies of a truncated distribution are `approx`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
+from hopscope.runtime.readers import _choices
+from hopscope.runtime.readers._choices import Choice, Token
+from hopscope.runtime.readers._endpoint import Endpoint, Refused, strange
+from hopscope.runtime.readers._wire import Wire
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Scored,
+    ScoreRequest,
+    Usage,
+    digest,
+)
+
+if TYPE_CHECKING:  # it imports torch
+    from hopscope.runtime.readers._vocabulary import Vocabulary
+
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked")
+OVERFLOWS = ("context_length_exceeded", "exceed_context_size_error")
+"""The codes of OpenAI and llama.cpp for a prompt that is too long."""
+OVERFLOW = "maximum context length"
+"""vLLM has no code for it, but says this."""
+
+
+class RemoteReader:
+    """A model on a server. Threads may share it; together they ask `connections` questions at a
+    time."""
+
+    def __init__(self, wire: Wire, endpoint: Endpoint, *, connections: int) -> None:
+        self.name = wire.name
+        self._wire = wire
+        self._endpoint = endpoint
+        self._workers = ThreadPoolExecutor(connections, thread_name_prefix="reader")
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        """Continuations of each request; see the port."""
+        return self.more(requests, first=0)
+
+    def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
+        """Samples from the `first` on; see the port. The prompt is sent, and counted, again."""
+        return self._all(lambda request: self._samples(request, first), requests)
+
+    def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        """Likelihoods of given continuations; see the port.
+
+        Each token is asked for as the one that is generated next, since what vLLM tells of the
+        tokens of a prompt was stale in some versions. Its prefix cache computes the prompt once.
+
+        Raises:
+            NotOffered: the server does not tell, or the model's tokens are not known.
+        """
+        forces, vocabulary = self._wire.dialect.forces, self._wire.vocabulary
+        if forces is None or vocabulary is None or self._wire.alternatives == "none":
+            raise NotOffered(
+                f"{self.name} does not score given text: that takes a vLLM server, the model's "
+                "tokenizer (tokenizer=FOLDER_OR_ID) and log-probabilities"
+            )
+        work = [vocabulary.given(request) for request in requests]
+        for prompt, given in work:
+            self._check(len(prompt) + len(given), 0)
+        bodies = [
+            self._wire.body([*prompt, *given[:at]], max_tokens=1, temperature=0.0)
+            | {forces: [token]}
+            for prompt, given in work
+            for at, token in enumerate(given)
+        ]
+        found = iter(self._all(self._next_token, bodies))
+        return [
+            self._scored(vocabulary, prompt, given, [next(found) for _ in given])
+            for prompt, given in work
+        ]
+
+    def _all(self, ask: Callable[[Asked], Answer], asked: Iterable[Asked]) -> list[Answer]:
+        """The answers in order; after a failure nothing more is asked."""
+        futures = [self._workers.submit(ask, one) for one in asked]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _samples(self, request: GenerationRequest, first: int) -> list[Generation]:
+        prompt = self._wire.prompt(request.prompt)
+        if self._wire.vocabulary:
+            self._check(len(prompt), request.max_tokens)
+        body = self._wire.body(
+            prompt, max_tokens=request.max_tokens, temperature=request.temperature
+        )
+        if request.stop:
+            body["stop"] = list(request.stop)
+        greedy, seed = request.temperature == 0, _seed(request) + first
+        found: list[Generation] = []
+        # Some servers give one sample whatever they are asked for.
+        while len(found) < (1 if greedy else request.n):
+            wanted = 1 if greedy else request.n - len(found)
+            choices, usages = self._ask(body | {"n": wanted, "seed": seed + len(found)})
+            found += [
+                self._wire.generation(prompt, request, choice, usage)
+                for choice, usage in zip(choices, usages, strict=True)
+            ]
+        copies = [found[0].model_copy(update={"usage": Usage()})] * (request.n - len(found))
+        return [*found[: request.n], *copies]
+
+    def _ask(self, body: dict[str, Any]) -> tuple[list[Choice], list[Usage]]:
+        """One request's continuations, one at least, and what each cost."""
+        try:
+            answer = self._endpoint.post(self._wire.path, body)
+        except Refused as error:
+            raise self._overflow(error, body[self._wire.dialect.length]) or error from None
+        try:
+            choices = _choices.choices(answer)
+            usages = _usages(answer.get("usage") or {}, choices)
+        except (LookupError, TypeError, ValueError, AttributeError, ValidationError):
+            raise strange(self._wire.where.url) from None
+        if withheld := [c.finish for c in choices if c.finish not in ("stop", "length")]:
+            raise ReaderError(f"{self.name} withheld a reply: {withheld[0]}")
+        return choices, usages
+
+    def _next_token(self, body: dict[str, Any]) -> Token:
+        choices, _ = self._ask(body)
+        if not choices[0].tokens:
+            raise NotOffered(f"{self.name} tells no log-probabilities")
+        return choices[0].tokens[0]
+
+    def _scored(
+        self, vocabulary: "Vocabulary", prompt: list[int], given: list[int], tokens: list[Token]
+    ) -> Scored:
+        if [token.id for token in tokens] != given:
+            raise strange(self._wire.where.url)
+        entropies, approx = self._wire.entropies(tokens)
+        return Scored(
+            tokens=tuple(vocabulary.pieces(prompt, given)),
+            token_ids=tuple(given),
+            logprobs=tuple(token.logprob for token in tokens),
+            entropies=entropies,
+            usage=Usage(input_tokens=len(prompt) + len(given), calls=1) if given else Usage(),
+            approx=approx,
+        )
+
+    def _check(self, tokens: int, reserved: int) -> None:
+        context = self._wire.context
+        if context is not None and tokens + reserved > context:
+            raise ContextOverflow(self.name, tokens, reserved, context)
+
+    def _overflow(self, error: Refused, reserved: int) -> ContextOverflow | None:
+        """The error for a prompt that is too long, if that is what the server complains of."""
+        if error.code not in OVERFLOWS and OVERFLOW not in error.said:
+            return None
+        numbers = [int(number) for number in re.findall(r"\d+", error.said)]
+        context = self._wire.context or next(iter(numbers), 0)
+        return ContextOverflow(self.name, max([*numbers, context + 1]), reserved, context)
+
+
+def _usages(told: Any, choices: list[Choice]) -> list[Usage]:
+    """What each continuation cost: as many tokens as it has, and what is left, or the server says
+    nothing of, stands on the first. Raises ValueError where there is none."""
+    if not choices:
+        raise ValueError("no choices")
+    counts = [len(choice.tokens) for choice in choices]
+    counts[0] += max(0, (told.get("completion_tokens") or 0) - sum(counts))
+    first = Usage(input_tokens=told.get("prompt_tokens") or 0, output_tokens=counts[0], calls=1)
+    return [first, *(Usage(output_tokens=count) for count in counts[1:])]
+
+
+def _seed(request: GenerationRequest) -> int:
+    """30 bits: every server takes that, with room to count on."""
+    return int(digest(str(request.seed), request.prompt.text)[:8], 16) >> 2

