@@ -58,3 +58,10 @@ def test_errors_name_the_database_without_it(url: str, change: tuple[str, str]) 
         Store.open(url.replace(*change))
     assert PASSWORD not in str(caught.value)
     assert "wrong-word" not in str(caught.value)
+
+
+@on_postgresql
+def test_it_need_not_stand_in_the_url(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with Store.open(url.replace(f":{PASSWORD}@", "@")) as store:
+        assert store.runs() == []
