@@ -10,10 +10,11 @@ Caveat: a reader can be sure of something wrong, and evidence that names many ca
 less sure of a right guess.
 
 The interval follows from that of the largest cluster's mass p, Clopper and Pearson's at a level
-that allows for N clusters having been candidates: with p known, H is at least that of p against all
-the rest in one cluster, and at most that of the rest in equal parts among N - 1 clusters. So it
-holds while the reader has no more than N meanings. It is wide: ten equal replies still allow an H
-of 1.7. `kuhn` has none: with more replies it grows with every rare meaning found and has no limit.
+that allows for N clusters having been candidates. No cluster having more than p's upper bound, H is
+at least that of as few clusters as can be; and it is at most that of p and the rest in equal parts
+among N - 1 clusters, so that holds while the reader has no more than N meanings. It is wide: ten
+equal replies still allow an H of 1.7. `kuhn` has none: with more replies it grows with every rare
+meaning found and has no limit.
 
 Source: semantic entropy (Kuhn et al. 2023; Farquhar et al. 2024). The interval is ours.
 """
@@ -177,15 +178,15 @@ def largest_cluster(mass: float, replies: Replies) -> Interval:
     low, high = intervals.weighted_mean(min(mass, 1.0), replies.weights.tolist(), level)
     # The upper bound is concave in p, with its maximum where all clusters are alike.
     alike = min(max(1 / count, low), high)
+    whole = int(1 / high)
     return Interval(
-        min(_two_parts(low), _two_parts(high)),
-        _two_parts(alike) + (1 - alike) * log(max(1, count - 1)),
+        _entropy([*[high] * whole, 1 - whole * high]),
+        _entropy([alike, 1 - alike]) + (1 - alike) * log(max(1, count - 1)),
     )
 
 
-def _two_parts(mass: float) -> float:
-    """The entropy of one cluster against all the rest."""
-    return -sum([part * log(part) for part in (mass, 1 - mass) if part > 0])
+def _entropy(parts: Sequence[float]) -> float:
+    return -sum([part * log(part) for part in parts if part > 0])
 
 
 build = SemanticEntropy
