@@ -40,12 +40,23 @@ def stacked(parts: "list[tuple[str, list[Table]]]", by: str) -> list[Table]:
             title=same[0][1].title,
             columns={by: by} | {k: v for _, table in same for k, v in table.columns.items()},
             rows=tuple({by: stratum, **row} for stratum, table in same for row in table.rows),
-            notes=tuple(dict.fromkeys(note for _, table in same for note in table.notes)),
+            notes=_notes(same, by),
             digits={k: v for _, table in same for k, v in table.digits.items()},
             shaded=tuple(dict.fromkeys(key for _, table in same for key in table.shaded)),
         )
         for name, same in found.items()
     ]
+
+
+def _notes(same: "list[tuple[str, Table]]", by: str) -> tuple[str, ...]:
+    """Each once; those that do not hold for all strata say for which."""
+    everywhere = set.intersection(*(set(table.notes) for _, table in same))
+    named = (
+        note if note in everywhere else f"{by} {stratum}: {note}"
+        for stratum, table in same
+        for note in table.notes
+    )
+    return tuple(dict.fromkeys(named))
 
 
 def methods(*used: str) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ def cell_text(cell: Cell, digits: int = 2) -> CellText:
             return CellText(plain(cell))
         case bool() | int():
             return CellText(str(cell))
+        case float() if 0 < cell < 0.5 * 10**-digits:
+            return CellText(f"<{10**-digits:.{digits}f}")
         case float():
             return CellText(number(cell, digits))
         case Measurement():

@@ -33,10 +33,10 @@ def build(results: Results) -> list[Table]:
         tables += [
             heat_map(
                 f"errors_{kind}",
-                f"{SHARES[kind].capitalize()} errors of the column that the row avoids, "
-                f"over {found.comparison.questions} questions",
+                f"{SHARES[kind].capitalize()} errors of the column that the row avoids",
                 found.comparison.right.systems,
                 matrix,
+                questions=found.comparison.questions,
             )
             for kind, matrix in found.comparison.errors.items()
         ]

@@ -23,9 +23,10 @@ def build(results: Results) -> list[Table]:
     )
     table = heat_map(
         "win_ratios",
-        f"Wrong answers of the column that the row gets right, over {len(asked)} questions",
+        "Wrong answers of the column that the row gets right",
         found.systems,
         found.rwr,
+        questions=len(asked),
     )
     further = {"mrwr": "MRWR", "mrlr": "MRLR", "accuracy": "right"}
     rows = tuple(
@@ -56,7 +57,9 @@ def verdicts(results: Results) -> dict[str, dict[Asked, bool]]:
     return found
 
 
-def heat_map(name: str, title: str, systems: Sequence[str], matrix: Matrix) -> Table:
+def heat_map(
+    name: str, title: str, systems: Sequence[str], matrix: Matrix, *, questions: int
+) -> Table:
     """Rows over columns."""
     # A system may be called as the column of names is.
     keys = [f"over {system}" for system in systems]
@@ -71,6 +74,10 @@ def heat_map(name: str, title: str, systems: Sequence[str], matrix: Matrix) -> T
         title=title,
         columns={"system": "system", **dict(zip(keys, systems, strict=True))},
         rows=tuple(cells),
-        notes=("95 % intervals: clopper-pearson", *(f"-: {reason}" for reason in reasons)),
+        notes=(
+            f"over {questions} questions",
+            "95 % intervals: clopper-pearson",
+            *(f"-: {reason}" for reason in reasons),
+        ),
         shaded=tuple(keys),
     )

@@ -22,6 +22,7 @@ from hopscope.lab.tables._csv import comma_separated
 from hopscope.lab.tables._latex import latex
 from hopscope.lab.tables._markdown import markdown
 from hopscope.lab.tables._table import Cell, Table, stacked
+from hopscope.lab.tables._text import cell_text
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.prices import ModelPrice, Price
 from hopscope.runtime.types import Measurement
@@ -145,7 +146,7 @@ def test_relative_win_ratios() -> None:
     assert isinstance(lost, Measurement)
     assert lost.reason == "nothing that the other did wrong"
     assert table.notes[-1] == "any of them right: 1.00"
-    assert table.title.endswith("over 3 questions")
+    assert table.notes[0] == "over 3 questions"
 
 
 def test_flipped_questions() -> None:
@@ -181,6 +182,8 @@ def test_tables_by_a_property_of_the_questions() -> None:
     assert [name for name, _ in parts] == ["1", "2"]
     [table] = stacked([(name, overview.build(part)) for name, part in parts], "hops")
     assert list(table.columns)[:2] == ["hops", "system"]
+    [won] = stacked([(name, win_ratios.build(part)) for name, part in parts], "hops")
+    assert won.notes[:2] == ("hops 1: over 2 questions", "95 % intervals: clopper-pearson")
     rows = {(row["hops"], row["system"]): row for row in table.rows}
     assert figure(rows["1", "two"]["exact_match"]) == (0.5, 2, 2)
     assert figure(rows["2", "one"]["exact_match"]) == (1.0, 1, 2)
@@ -197,6 +200,12 @@ def test_several_experiments_are_told_apart_or_pooled_by_question() -> None:
     # Two runs on each of four questions, which are not eight questions.
     assert (found.measured, found.questions) == (8, 4)
     assert found.interval.startswith("bootstrap over questions")
+
+
+def test_a_small_p_is_not_nothing() -> None:
+    assert cell_text(0.00001, 4).value == "<0.0001"
+    assert cell_text(0.0, 4).value == "0.0000"
+    assert cell_text(0.00006, 4).value == "0.0001"
 
 
 def test_an_unknown_measure_is_told() -> None:
