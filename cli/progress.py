@@ -41,7 +41,8 @@ class Board:
     def __rich__(self) -> Group:
         """The table; drawn by rich whenever it likes."""
         whole = self._tally.all
-        bar = ProgressBar(total=max(1, whole.items), completed=whole.done, width=40)
+        bar = Table.grid()  # a bar alone does not end its line
+        bar.add_row(ProgressBar(total=max(1, whole.items), completed=whole.done, width=40))
         return Group(table(self._tally, self._price), bar, Text(self.line()))
 
     def line(self) -> str:
