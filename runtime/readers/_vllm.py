@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import vllm
+from vllm.platforms import current_platform
 
 from hopscope.runtime.errors import ContextOverflow
 from hopscope.runtime.readers import _vocabulary
@@ -161,6 +162,9 @@ def load(
         UsageError: vLLM cannot load it.
     """
     vocabulary = _vocabulary.load(checkpoint.folder, checkpoint.name)
+    if current_platform.is_cpu():
+        # There a prompt that is read in parts kills the engine where a sample has a seed.
+        options = {**options, "enable_chunked_prefill": False}
     with refusal(f"{checkpoint.name}: vLLM cannot load it"):
         engine = vllm.LLM(
             model=str(checkpoint.folder),
