@@ -1,5 +1,6 @@
 """`hopscope eval`: a whole dataset by one or more workflows, resumable, each question once."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -16,6 +17,14 @@ from hopscope.cli.run import (
     Samples,
     Seed,
 )
+
+
+class Where(StrEnum):
+    """Where workers are."""
+
+    local = "local"
+    ray = "ray"
+
 
 Data = Annotated[
     str | None,
@@ -74,6 +83,21 @@ Workers = Annotated[
         min=1, help="Processes, each with a reader of its own.", envvar="HOPSCOPE_WORKERS"
     ),
 ]
+ExecutorName = Annotated[
+    Where,
+    typer.Option(
+        help="Where they run: processes of this machine, or actors of a Ray cluster.",
+        envvar="HOPSCOPE_EXECUTOR",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="The Ray cluster; by default one of this machine is made for the time.",
+        envvar="HOPSCOPE_RAY_ADDRESS",
+    ),
+]
 Meters = Annotated[
     str,
     typer.Option(
@@ -107,7 +131,19 @@ DryRun = Annotated[
     ),
 ]
 
-OF_THIS_GO = frozenset({"name", "from_", "workers", "retry_failed", "dry_run", "db", "json"})
+OF_THIS_GO = frozenset(
+    {
+        "name",
+        "from_",
+        "workers",
+        "executor",
+        "address",
+        "retry_failed",
+        "dry_run",
+        "db",
+        "json",
+    }
+)
 """Parameters that are not settings of the experiment."""
 
 
@@ -129,6 +165,8 @@ def eval_command(
     limit: Limit = None,
     sample_id: SampleIds = None,
     workers: Workers = 1,
+    executor: ExecutorName = Where.local,
+    address: Address = None,
     retry_failed: RetryFailed = False,
     deterministic: Deterministic = False,
     dry_run: DryRun = False,
@@ -139,7 +177,9 @@ def eval_command(
     done is kept: the same command goes on where it stopped."""
     from hopscope.cli import evaluation
 
-    go = evaluation.Go(workers, retry_failed, dry_run, db, json)
+    go = evaluation.Go(
+        workers, retry_failed, dry_run, db, json, on_ray=executor is Where.ray, address=address
+    )
     try:
         if from_ is not None:
             _check_alone(context)

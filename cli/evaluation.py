@@ -9,9 +9,11 @@ from pydantic import JsonValue
 from hopscope.cli import bench, evaluation_report, progress, render, retrieval
 from hopscope.cli.arms import arms
 from hopscope.lab import dataset, environment, experiment, experiment_engine
+from hopscope.lab.executor import Executor
 from hopscope.lab.experiment import Settings
 from hopscope.lab.experiment_estimate import Estimate, Spent, estimate, of_done, of_item, sample
 from hopscope.lab.experiment_tally import Tally
+from hopscope.lab.ray_workers import RayPool
 from hopscope.lab.workers import Done, Pool
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.prices import prices
@@ -37,6 +39,9 @@ class Go(NamedTuple):
     dry_run: bool
     db: str | None
     json: bool
+    on_ray: bool = False
+    address: str | None = None
+    """Of the Ray cluster."""
 
 
 def resolve(
@@ -117,9 +122,7 @@ def execute(asked: Asked, go: Go) -> int:
                 render.note(f"nothing is left to do of {asked.name}")
                 return _tell(store, asked.name, go)
         render.progress("loading the models")
-        opening = bench.Opening(asked.settings, asked.name)
-        deterministic = asked.settings.deterministic
-        with Pool(opening, workers=go.workers, deterministic=deterministic) as pool:
+        with _executor(asked, go) as pool:
             ready = pool.first()
             render.progress("")
             if known is not None:
@@ -130,13 +133,23 @@ def execute(asked: Asked, go: Go) -> int:
                 evaluation_report.show_estimates(found, asked.name, json=go.json)
                 return 0
             store.experiments.add(planned, asked.entries)
-            hardware = {**ready.hardware, "workers": go.workers}
+            where = "ray" if go.on_ray else "local"
+            hardware = {**ready.hardware, "workers": go.workers, "executor": where}
             stopped = _work(store, pool, planned, go, hardware)
         return 130 if stopped else _tell(store, asked.name, go)
 
 
+def _executor(asked: Asked, go: Go) -> Executor:
+    """What works the items off, all its workers begun."""
+    opening = bench.Opening(asked.settings, asked.name)
+    deterministic = asked.settings.deterministic
+    if not go.on_ray:
+        return Pool(opening, workers=go.workers, deterministic=deterministic)
+    return RayPool(opening, workers=go.workers, address=go.address, deterministic=deterministic)
+
+
 def _work(
-    store: Store, pool: Pool, planned: Experiment, go: Go, hardware: Mapping[str, JsonValue]
+    store: Store, pool: Executor, planned: Experiment, go: Go, hardware: Mapping[str, JsonValue]
 ) -> bool:
     """Sit down and work; whether somebody stopped it."""
     experiments, name = store.experiments, planned.name
@@ -220,7 +233,7 @@ def _tally(store: Store, name: str) -> Tally:
 
 
 def _estimates(
-    store: Store, pool: Pool, planned: Experiment, asked: Asked, go: Go
+    store: Store, pool: Executor, planned: Experiment, asked: Asked, go: Go
 ) -> list[Estimate]:
     """By the items of the arm that are stored, else by a trial."""
     known = store.experiments.known(asked.name)

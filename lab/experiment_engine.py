@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from hopscope.lab import environment
-from hopscope.lab.workers import Done, Pool
+from hopscope.lab.executor import Executor
+from hopscope.lab.workers import Done
 from hopscope.store.experiment_records import Claimed
 from hopscope.store.experiments import Experiments
 
@@ -62,7 +63,9 @@ def bury_the_dead(experiments: Experiments, name: str) -> list[str]:
     return others
 
 
-def work(experiments: Experiments, sitting: int, pool: Pool, *, stop: Stop, report: Report) -> None:
+def work(
+    experiments: Experiments, sitting: int, pool: Executor, *, stop: Stop, report: Report
+) -> None:
     """Do what is pending. Told to stop, finish what was begun and begin no more."""
     seen = time.monotonic()
     while True:
@@ -87,7 +90,7 @@ def work(experiments: Experiments, sitting: int, pool: Pool, *, stop: Stop, repo
             seen = time.monotonic()
 
 
-def trial(pool: Pool, items: Iterable[Claimed]) -> list[tuple[Claimed, Done]]:
+def trial(pool: Executor, items: Iterable[Claimed]) -> list[tuple[Claimed, Done]]:
     """Do some items and keep nothing."""
     left, found = list(items), []
     while left or pool.busy:
