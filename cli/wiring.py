@@ -83,7 +83,7 @@ def takes(name: str, option: str) -> bool:
 def reader(spec: str) -> "Reader":
     """`tiny`, the embedded reader, `hf:ID_OR_FOLDER`, any causal language model,
     `vllm:ID_OR_FOLDER`, the same by vLLM, or `openai:URL#MODEL`, a model on a server; options
-    follow after commas, as in `hf:FOLDER,dtype=bfloat16`.
+    follow after commas, as in `hf:FOLDER,dtype=bfloat16`. `cache=DATABASE` is one for all readers.
 
     Raises:
         UsageError: there is no such reader or option, or the model cannot be loaded.
@@ -96,8 +96,22 @@ def reader(spec: str) -> "Reader":
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     build = components.load(readers, kind).build
     options = parse_pairs(given) | _named(build, "model", model, f"--reader {named}")
+    cache = options.pop("cache", None)
     built: Reader = build(**components.parse_options(build, options))
-    return built
+    return built if cache is None else _kept(built, cache)
+
+
+def _kept(reader: "Reader", location: str) -> "Reader":
+    """A reader whose answers are kept in a database."""
+    import weakref
+
+    from hopscope.runtime.readers._cached import KeptReader
+    from hopscope.store.store import Store
+
+    store = Store.open(location)
+    kept = KeptReader(reader, store.answers)
+    weakref.finalize(kept, store.close)
+    return kept
 
 
 def entailment(spec: str) -> "Entailment":

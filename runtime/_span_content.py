@@ -118,6 +118,8 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
     }
     if reasons:
         attributes[keys.LLM_FINISH_REASON] = reasons[0]
+        if all(generation.usage == Usage() for generation in generations):
+            attributes[keys.CACHE_HIT] = True
     if capture and generations:
         turns = [("assistant", g.text) for g in generations]
         attributes[keys.OUTPUT_MESSAGES] = as_json(

@@ -67,6 +67,7 @@ RETRIEVAL_TOP_K = "gen_ai.retrieval.top_k"
 RETRIEVAL_QUERY = "gen_ai.retrieval.query.text"
 GEN_AI_DOCUMENTS = "gen_ai.retrieval.documents"
 
+CACHE_HIT = "hopscope.cache_hit"
 RUN_ID = "hopscope.run.id"
 RUN_STATUS = "hopscope.run.status"
 RUN_OPTIONS = "hopscope.run.options"

@@ -4,7 +4,7 @@ All are batched, because credit asks about many contexts at once. Adapters need 
 having the methods is enough.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from hopscope.runtime.types import (
@@ -89,6 +89,18 @@ class BranchingReader(Protocol):
         Raises:
             ReaderError: as `generate`; also when a reply has ended before.
         """
+        ...
+
+
+class AnswerCache(Protocol):
+    """Keeps answers under hashes of all they depend on, as many as it has room for."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, str]:
+        """The answers that are there, by key."""
+        ...
+
+    def put(self, answers: Mapping[str, str]) -> None:
+        """Keep answers; one that is there already stays."""
         ...
 
 

@@ -338,3 +338,13 @@ items = Table(
     CheckConstraint("(status = 'failed') = (error_type IS NOT NULL)", name="failed"),
     Index("ix_items_status", "experiment", "status", "position"),
 )
+
+# What readers said, by a hash of all that it depends on; only the newest are kept.
+answers = Table(
+    "answers",
+    metadata,
+    Column("number", Number, primary_key=True),  # in the order they came
+    Column("hash", Text, nullable=False),
+    Column("answer", AnyText, nullable=False),  # JSON
+    UniqueConstraint("hash"),
+)

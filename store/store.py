@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select
 
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
+from hopscope.store.answers import Answers
 from hopscope.store.database import Database
 from hopscope.store.experiments import Experiments
 from hopscope.store.interning import chunks
@@ -46,6 +47,8 @@ class Store:
         up to date; None where there were none."""
         self.experiments = Experiments(database)
         """Runs of whole datasets."""
+        self.answers = Answers(database)
+        """What readers said, for readers that ask once."""
 
     @classmethod
     def open(cls, location: str | Path | None = None) -> Self:
