@@ -287,8 +287,9 @@ def frontier(
     if by is Axis.retrievals:
         ends = [each.by_retrievals for each in ends]
         sweeps = [each.by_retrievals for each in sweeps]
+    reference = "value" if "value" not in swept.missing else sweeps[0].policy
     compared = fronts.compare(
-        sweeps, never=ends[0], native=ends[1], reference="value", resamples=resamples, seed=seed
+        sweeps, never=ends[0], native=ends[1], reference=reference, resamples=resamples, seed=seed
     )
     render.progress("")
     for name, reason in swept.missing.items():

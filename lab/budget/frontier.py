@@ -18,6 +18,9 @@ from hopscope.runtime.types import Record
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-9
+"""Utilities that differ by less are equal."""
+
 
 class Point(Record):
     """A policy at one setting."""
@@ -175,7 +178,7 @@ def upper_hull(points: Sequence[tuple[float, float]]) -> list[tuple[float, float
     """The points of the upper concave hull up to the highest, the cheapest first."""
     found: list[tuple[float, float]] = []
     for cost, utility in sorted(points, key=lambda p: (p[0], -p[1])):
-        if found and utility <= found[-1][1]:
+        if found and utility <= found[-1][1] + ROUNDING:
             continue
         while len(found) > 1 and _below(found[-2], found[-1], (cost, utility)):
             found.pop()
@@ -198,7 +201,7 @@ def at(hull: Sequence[tuple[float, float]], cost: float) -> float:
 
 def cost_of(hull: Sequence[tuple[float, float]], utility: float) -> float:
     """The least cost of a utility; NaN where it is not reached."""
-    if utility > hull[-1][1] + 1e-12:
+    if utility > hull[-1][1] + ROUNDING:
         return float("nan")
     return float(np.interp(utility, [u for _, u in hull], [c for c, _ in hull]))
 

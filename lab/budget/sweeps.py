@@ -16,7 +16,7 @@ from hopscope.lab.budget.frontier import Sweep
 from hopscope.lab.budget.paths import Path, Simulated, simulate
 from hopscope.lab.budget.stored import Walked
 from hopscope.runtime import components
-from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.tracing import policies
 from hopscope.tracing.policies.classifier import Classifier
@@ -81,7 +81,11 @@ def sweep(
     others = [list(train)] if train else dealt
     for name, learn in (("tasr", _tasr), ("classifier", _classifier), ("value", _value)):
         progress(name)
-        learned = [learn(each, fitting) for each in others]
+        try:
+            learned = [learn(each, fitting) for each in others]
+        except UsageError as error:
+            missing[name] = str(error)
+            continue
         rows = []
         for place, (setting, _) in enumerate(learned[0]):
             chosen = [learned[h % len(learned)][place][1] for h in half]

@@ -15,6 +15,7 @@ def sweep(policy: str, costs: object, utilities: object) -> Sweep:
 def test_a_hull_leaves_out_what_a_coin_between_others_beats() -> None:
     assert upper_hull([(0, 0), (1, 0.2), (2, 1), (3, 0.9)]) == [(0, 0), (2, 1)]
     assert upper_hull([(1, 0.5), (1, 0.7)]) == [(1, 0.7)]
+    assert upper_hull([(1, 0.9), (5, 0.9 + 1e-15)]) == [(1, 0.9)], "rounding is no gain"
 
 
 def test_areas_and_values_by_hand() -> None:

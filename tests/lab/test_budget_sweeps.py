@@ -85,3 +85,9 @@ def test_frontiers_are_printed_and_drawn(swept: sweeps.Swept) -> None:
     assert drawn.startswith("<svg")
     assert drawn.count("<polyline") == len(swept.policies)
     assert "nan" not in drawn
+
+
+def test_too_few_questions_to_learn_from_cost_the_learned_policy_only() -> None:
+    found = sweeps.sweep(WALKS[:8], reader(), fitting=QUICK)
+    assert "too few to learn from" in found.missing["value"]
+    assert "margin" in {each.policy for each in found.policies}
