@@ -97,8 +97,11 @@ def compare(
         assert measured.value is not None, measured.reason
         return measured
 
-    enumerated = value(SePer(counted, judge, method="enumerate", bound=BOUND))
-    row["enumerate"], row["tokens of enumerate"] = [enumerated.value], counted.tokens
+    [enumerated] = SePer(counted, judge, method="enumerate", bound=BOUND).measure(question, [shown])
+    row["tokens of enumerate"] = counted.tokens
+    if enumerated.value is None:  # within its budget no reply ended: nothing is covered
+        return {**row, "width of enumerate": 1.0, "truth width": 1.0}
+    row["enumerate"] = [enumerated.value]
     row["width of enumerate"] = width(enumerated)
     truth = enumerated
     if width(enumerated) <= HOPELESS:
