@@ -138,15 +138,16 @@ class Bootstrap:
     def p_values(self, above: Floats) -> list[float]:
         """Two-sided p-values of the sums of differences, (column, question), when every question's
         sign is drawn; at least as large as so many resamples can tell."""
-        observed = np.abs(above.sum(axis=1))
+        whole = above.sum(axis=1)
+        observed = np.abs(whole)
         # What differs by rounding only is as large.
         least = observed - 1e-9 * np.abs(above).sum(axis=1)
         rng = np.random.default_rng(self.seed)
         as_large = np.zeros(len(above), int)
         for start in range(0, self.resamples, BATCH):
             size = min(BATCH, self.resamples - start)
-            signs = 2.0 * rng.integers(0, 2, (size, above.shape[1]), np.int8) - 1.0
-            as_large += (np.abs(signs @ above.T) >= least).sum(axis=0)
+            turned = rng.integers(0, 2, (size, above.shape[1]), np.int8).astype(float)
+            as_large += (np.abs(2 * (turned @ above.T) - whole) >= least).sum(axis=0)
         return [float(p) for p in (as_large + 1) / (self.resamples + 1)]
 
     def _counts(self, questions: int) -> Counts:
