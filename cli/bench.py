@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hopscope.cli import render, retrieval, wiring
 from hopscope.cli.appraise import Appraiser, Measuring
+from hopscope.cli.arms import pinned
 from hopscope.lab.experiment import Models, Settings, run_id
 from hopscope.lab.workers import Done
 from hopscope.runtime.errors import HopscopeError
@@ -23,6 +24,8 @@ class Opening:
     settings: Settings
     name: str
     """Of the experiment."""
+    arms: tuple[Arm, ...]
+    """Those asked for; the experiment may have more."""
 
     @contextmanager
     def __call__(self) -> Iterator["Bench"]:
@@ -39,7 +42,10 @@ class Opening:
             capture_content=captures_content(),
         )
         with telemetry(warn=render.note):
-            yield Bench(self.name, deps, reader, judge, measuring(settings))
+            bench = Bench(self.name, deps, reader, judge, measuring(settings))
+            for arm in self.arms:
+                bench.system(arm)  # tells what is wrong before any question is asked
+            yield bench
 
 
 def measuring(settings: Settings) -> Measuring:
@@ -61,7 +67,7 @@ class Bench:
     reader: Reader
     judge: Entailment
     measuring: Measuring
-    _workflows: dict[str, Workflow] = field(default_factory=dict)
+    _systems: dict[str, tuple[Workflow, Deps]] = field(default_factory=dict)
 
     @property
     def models(self) -> Models:
@@ -75,12 +81,8 @@ class Bench:
         """Run, then measure what there is of the run, failed or not."""
         from hopscope.tracing.evaluators import emit
 
-        result = run(
-            self._workflow(claimed.arm),
-            claimed.entry.question,
-            self.deps,
-            run_id=run_id(self.name, claimed),
-        )
+        workflow, deps = self.system(claimed.arm)
+        result = run(workflow, claimed.entry.question, deps, run_id=run_id(self.name, claimed))
         if not result.steps or not self.measuring.meters:
             return Done(result, error=result.error)
         # A new one each time: what it remembered would make the cost of a question depend on which
@@ -94,9 +96,21 @@ class Bench:
         emit(result, credits, capture=self.deps.capture_content)
         return Done(result, tuple(credits), (appraisal,), result.error)
 
-    def _workflow(self, arm: Arm) -> Workflow:
-        if arm.label not in self._workflows:
+    def system(self, arm: Arm) -> tuple[Workflow, Deps]:
+        """What answers for an arm, and with what: its policy and limits are its own.
+
+        Raises:
+            UsageError: the policy does not fit the workflow or the reader, or a limit in money has
+                no price.
+        """
+        if arm.label not in self._systems:
             options = arm.settings["options"]
             assert isinstance(options, Mapping)
-            self._workflows[arm.label] = wiring.rebuilt(arm.workflow, options)
-        return self._workflows[arm.label]
+            spends, name = pinned(arm), self.reader.name
+            deps = replace(
+                self.deps,
+                policy=spends.policy_for(workflow=arm.workflow, reader_name=name),
+                ledger=spends.ledger(name),
+            )
+            self._systems[arm.label] = wiring.rebuilt(arm.workflow, options), deps
+        return self._systems[arm.label]

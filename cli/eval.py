@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hopscope.cli import render, wiring
+from hopscope.cli import spending_options as of
 from hopscope.cli.run import (
     CorpusSpec,
     Database,
@@ -169,6 +170,13 @@ def eval_command(
     address: Address = None,
     retry_failed: RetryFailed = False,
     deterministic: Deterministic = False,
+    policy: of.PolicySpec = of.NATIVE,
+    max_tokens: of.MaxTokens = None,
+    max_calls: of.MaxCalls = None,
+    max_retrievals: of.MaxRetrievals = None,
+    max_seconds: of.MaxSeconds = None,
+    max_cost: of.MaxCost = None,
+    prices: of.PricesFile = None,
     dry_run: DryRun = False,
     db: Database = None,
     json: Json = False,
@@ -176,9 +184,18 @@ def eval_command(
     """Answer all questions of a dataset by one or more workflows and measure every step. What is
     done is kept: the same command goes on where it stopped."""
     from hopscope.cli import evaluation
+    from hopscope.cli.spending import Spending
+    from hopscope.runtime.ledger import Limits
 
     go = evaluation.Go(
-        workers, retry_failed, dry_run, db, json, on_ray=executor is Where.ray, address=address
+        workers,
+        retry_failed,
+        dry_run,
+        db,
+        json,
+        on_ray=executor is Where.ray,
+        address=address,
+        prices=prices,
     )
     try:
         if from_ is not None:
@@ -203,6 +220,17 @@ def eval_command(
                 limit=limit,
                 sample_ids=tuple(sample_id or wiring.lines("HOPSCOPE_SAMPLE_IDS")),
                 deterministic=deterministic,
+                spend=Spending(
+                    policy=policy,
+                    limits=Limits(
+                        tokens=max_tokens,
+                        calls=max_calls,
+                        retrievals=max_retrievals,
+                        seconds=max_seconds,
+                        cost=max_cost,
+                    ),
+                    prices=prices,
+                ),
             )
         code = evaluation.execute(asked, go)
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from hopscope.cli import bench, evaluation_report, progress, render, retrieval
 from hopscope.cli.arms import arms
+from hopscope.cli.spending import Spending
 from hopscope.lab import dataset, environment, experiment, experiment_engine
 from hopscope.lab.executor import Executor
 from hopscope.lab.experiment import Settings
@@ -42,6 +43,8 @@ class Go(NamedTuple):
     on_ray: bool = False
     address: str | None = None
     """Of the Ray cluster."""
+    prices: Path | None = None
+    """A table of prices, whose rows stand before the shipped ones."""
 
 
 def resolve(
@@ -61,6 +64,7 @@ def resolve(
     limit: int | None,
     sample_ids: tuple[str, ...],
     deterministic: bool,
+    spend: Spending,
 ) -> Asked:
     """Names and texts as a plan.
 
@@ -70,7 +74,7 @@ def resolve(
     """
     own = {key: text for key, text in options.items() if "." not in key}
     retrieval.parse(corpus)
-    compared = arms(named, own, corpus=corpus, k=k)
+    compared = arms(named, own, corpus=corpus, k=k, spend=spend)
     found = dataset.load(data)
     settings = Settings(
         data=data if data in dataset.EMBEDDED else str(Path(data).expanduser().resolve()),
@@ -141,7 +145,7 @@ def execute(asked: Asked, go: Go) -> int:
 
 def _executor(asked: Asked, go: Go) -> Executor:
     """What works the items off, all its workers begun."""
-    opening = bench.Opening(asked.settings, asked.name)
+    opening = bench.Opening(asked.settings, asked.name, asked.arms)
     deterministic = asked.settings.deterministic
     if not go.on_ray:
         return Pool(opening, workers=go.workers, deterministic=deterministic)
@@ -165,7 +169,7 @@ def _work(
     }
     sitting = experiments.sit(name, owner=environment.owner(), environment=found)
     tally = _tally(store, name)
-    board = progress.Board(tally, prices().of(planned.reader))
+    board = progress.Board(tally, prices(go.prices).of(planned.reader))
 
     def told() -> None:
         render.note(f"stopping after the {pool.busy} begun; once more to leave them, too")
@@ -212,7 +216,7 @@ def _tell(store: Store, name: str, go: Go) -> int:
     if go.json:
         evaluation_report.print_json(store, found)
     else:
-        evaluation_report.show(tally, prices().of(found.reader), name)
+        evaluation_report.show(tally, prices(go.prices).of(found.reader), name)
     failed = store.experiments.items(name, status="failed")
     if failed:
         evaluation_report.say_why(failed)
@@ -246,7 +250,7 @@ def _estimates(
         return of_item(item, usage, sum(appraisal.seconds for appraisal in appraisals))
 
     found: list[Estimate] = []
-    price = prices().of(planned.reader)
+    price = prices(go.prices).of(planned.reader)
     hashes = {entry.hash for entry in asked.entries}
     for arm in asked.arms:
         own = [item for item in items if item.arm == arm.label and item.entry.hash in hashes]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from hopscope.cli.spending_options import NATIVE
 from hopscope.runtime.ledger import Limits
-from hopscope.runtime.types import Record
+from hopscope.runtime.prices import Prices
+from hopscope.runtime.types import Record, digest
 
 if TYPE_CHECKING:
     from hopscope.runtime.ledger import Ledger
@@ -25,17 +26,68 @@ class Spending(Record):
             UsageError: the table of prices is broken, or a limit in money is set and it does not
                 know the reader.
         """
-        from hopscope.runtime.errors import UsageError
-        from hopscope.runtime.ledger import Ledger
         from hopscope.runtime.prices import prices
 
-        price = prices(self.prices).of(reader_name)
-        if self.limits.cost is not None and price.model is None:
-            raise UsageError(
-                f"--max-cost needs the price of {reader_name}, which no table tells: give "
-                f'--prices FILE with [models] and "{reader_name}" = {{ input = 0.5, output = 1.5 }}'
-            )
-        return Ledger(self.limits, price)
+        return _ledger(self.limits, prices(self.prices), reader_name)
+
+
+class Pinned(Record):
+    """As it is kept with what goes on later: whole, so that no file can change it unseen."""
+
+    policy: str = NATIVE
+    digest: str | None = None
+    """Of the file that the policy names; None where it names none."""
+    limits: Limits = Limits()
+    prices: Prices | None = None
+    """Set exactly when there is a limit in money."""
+
+    def ledger(self, reader_name: str) -> "Ledger":
+        """
+        Raises:
+            UsageError: a limit in money is set, and the prices do not have the reader's.
+        """
+        return _ledger(self.limits, self.prices or Prices(), reader_name)
+
+    def policy_for(self, *, workflow: str, reader_name: str) -> "Policy | None":
+        """
+        Raises:
+            UsageError: as `policy`, or its file is no longer what it was.
+        """
+        found = policy(self.policy, workflow=workflow, reader_name=reader_name)
+        if _digest(self.policy) != self.digest:
+            from hopscope.runtime.errors import UsageError
+
+            raise UsageError(f"policy {self.policy}: its file is no longer what it was")
+        return found
+
+
+def pin(spend: Spending) -> Pinned:
+    """
+    Raises:
+        UsageError: there is no such policy or file, or the table of prices is broken.
+    """
+    from hopscope.runtime.prices import prices
+
+    table = prices(spend.prices)
+    return Pinned(
+        policy=spend.policy,
+        digest=_digest(spend.policy),
+        limits=spend.limits,
+        prices=None if spend.limits.cost is None else table,
+    )
+
+
+def _ledger(limits: Limits, table: Prices, reader_name: str) -> "Ledger":
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.ledger import Ledger
+
+    price = table.of(reader_name)
+    if limits.cost is not None and price.model is None:
+        raise UsageError(
+            f"--max-cost needs the price of {reader_name}, which no table tells: give "
+            f'--prices FILE with [models] and "{reader_name}" = {{ input = 0.5, output = 1.5 }}'
+        )
+    return Ledger(limits, price)
 
 
 def policy(spec: str, *, workflow: str, reader_name: str) -> "Policy | None":
@@ -61,7 +113,31 @@ def check(spec: str) -> None:
     Raises:
         UsageError: there is no such policy, or its settings are not those given.
     """
+    _file(spec)
+
+
+def _file(spec: str) -> Path | None:
+    """The file that a policy names."""
     from hopscope.runtime import components
     from hopscope.tracing import policies
 
-    components.named(policies, spec, provided={"workflow": "", "reader_name": ""})
+    named = components.named(policies, spec, provided={"workflow": "", "reader_name": ""})
+    return next((value for value in named.keywords.values() if isinstance(value, Path)), None)
+
+
+def _digest(spec: str) -> str | None:
+    """
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    file = _file(spec)
+    if file is None:
+        return None
+    try:
+        return digest(file.read_bytes().hex())
+    except OSError as error:
+        from hopscope.runtime.errors import UsageError
+
+        raise UsageError(
+            f"policy {file} cannot be read: {error.strerror}; make one with `hopscope budget fit`"
+        ) from None

@@ -15,8 +15,10 @@ from typing import NamedTuple
 import pytest
 from models import tiny_llama
 
+from hopscope.cli import wiring
 from hopscope.cli.main import main
 from hopscope.store.store import Store
+from hopscope.tracing.policies._classifier_file import ClassifierFile
 
 HOPSCOPE = [sys.executable, "-m", "hopscope.cli"]
 ASKED = 40
@@ -229,6 +231,79 @@ def test_a_deterministic_one_is_the_same_to_the_last_byte_and_can_be_repeated(
         assert sitting.environment["hardware"]["workers"] == 1  # type: ignore[index,call-overload]
 
 
+def test_each_arm_keeps_its_policy_and_limits_and_goes_on_with_no_others(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An arm whose policy or limit changed on the way would mix two systems in one row."""
+    database = tmp_path / "runs.db"
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[models]\n"model@*" = { input = 1000, output = 1000 }\n')
+    arms = ["--limit", "1", "-w", "naive:k=1", "-w", "naive:policy=never"]
+    command = bare.command(database, *arms, "--max-cost", "50", "--prices", str(prices))
+    code, out, told = call(capsys, *command, "--policy", "fixed:1", "--json")
+    assert code == 0, told
+    with Store.open(database) as store:
+        runs = [store.load(row["run"]["id"]) for row in json.loads(out)["items"]]
+        fixed, never = ([s.decision for s in run.steps if s.decision] for run in runs)
+        kept = [arm.settings["spending"] for arm in store.experiments.find("towns").arms]
+    assert [(d.policy, d.retrieve) for d in fixed] == [("fixed:1", True)]
+    assert [(d.policy, d.retrieve) for d in never] == [("never", False)]
+    assert [each["limits"]["cost"] for each in kept] == [50.0, 50.0]  # type: ignore[index,call-overload]
+
+    prices.write_text('[models]\n"model@*" = { input = 1, output = 1000 }\n')
+    cheaper = call(capsys, *command, "--policy", "fixed:1")
+    prices.write_text('[models]\n"model@*" = { input = 1000, output = 1000 }\n')
+    other = call(capsys, *command, "--policy", "fixed:2")
+    more = call(capsys, *command, "--policy", "fixed:1", "--max-calls", "9")
+    for code, _, told in (cheaper, other, more):
+        assert (code, "naive:k=1 was begun with" in told) == (2, True), told
+    assert call(capsys, *command, "--policy", "fixed:1")[0] == 0
+
+    repeat = ["eval", "--from", "towns", "--db", str(database), "--json"]
+    code, out, _ = call(capsys, *repeat)
+    assert code == 0
+    with Store.open(database) as store:
+        again = [store.load(row["run"]["id"]) for row in json.loads(out)["items"]]
+    assert [[s.decision for s in run.steps if s.decision] for run in again] == [fixed, never]
+
+
+def test_limits_hold_for_each_question(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = bare.command(tmp_path / "runs.db", "--limit", "2", "-w", "naive", "--json")
+    code, out, _ = call(capsys, *command, "--max-retrievals", "0")
+    assert code == 0
+    assert [row["run"]["stop_reason"] for row in json.loads(out)["items"]] == [
+        "budget_retrievals"
+    ] * 2
+
+
+def test_a_learned_policy_is_refused_where_it_does_not_fit_or_has_changed(
+    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, file = tmp_path / "runs.db", tmp_path / "policy.json"
+    reader = wiring.reader(f"hf:{bare.model}").name
+    learned = ClassifierFile(
+        workflow="naive",
+        reader=reader,
+        classes=(0, 1),
+        intercepts=(0.0, 1.0),
+        weights={},
+    )
+    file.write_text(learned.model_dump_json())
+    command = bare.command(database, "--limit", "1", "--policy", f"classifier:{file}")
+    code, _, told = call(capsys, *command, "-w", "ircot")
+    assert (code, "learned for the workflow naive and does not fit ircot" in told) == (2, True)
+    with Store.open(database) as store:
+        assert store.experiments.all() == []
+    assert call(capsys, *command, "-w", "naive")[0] == 0
+    file.write_text(learned.model_copy(update={"intercepts": (1.0, 0.0)}).model_dump_json())
+    code, _, told = call(capsys, *command, "-w", "naive")
+    assert (code, "naive was begun with" in told) == (2, True), told
+    code, _, told = call(capsys, "eval", "--from", "towns", "--db", str(database))
+    assert (code, "its file is no longer what it was" in told) == (2, True), told
+
+
 def test_a_dry_run_tells_the_cost_and_keeps_nothing(
     bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,6 +331,10 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
         (["--meters", "nothing"], "no 'nothing' among meters"),
         (["-o", "seper.what=3"], "unknown option 'what'"),
         (["--corpus", "rrf(a"], "character 6: expected"),
+        (["--policy", "nowhere"], "no 'nowhere' among policies"),
+        (["-w", "naive:policy=margin:x"], "option threshold=x"),
+        (["--policy", "value:nowhere.json"], "nowhere.json cannot be read"),
+        (["--max-cost", "1"], "--max-cost needs the price of model@"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_begins(
