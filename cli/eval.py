@@ -146,6 +146,8 @@ OF_THIS_GO = frozenset(
     }
 )
 """Parameters that are not settings of the experiment."""
+SHORT = {"data": "DATA", "k": "-k", "option": "-o"}
+"""What those parameters are called that have no long name."""
 
 
 def eval_command(
@@ -252,5 +254,5 @@ def _check_alone(context: typer.Context) -> None:
     for name in context.params:
         source = context.get_parameter_source(name)
         if name not in OF_THIS_GO and source is not None and source.name == "COMMANDLINE":
-            flag = "DATA" if name == "data" else f"--{name.replace('_', '-')}"
+            flag = SHORT.get(name, f"--{name.replace('_', '-')}")
             raise UsageError(f"{flag} does not go with --from, which repeats what was asked for")

@@ -121,7 +121,7 @@ def execute(asked: Asked, go: Go) -> int:
     with Store.open(go.db) as store:
         known = store.experiments.known(asked.name)
         if known is not None:
-            experiment.check(known, asked.settings)
+            experiment.check(known, asked.settings, arms=asked.arms)
             if not (go.dry_run or _left(store, known, asked, retry=go.retry_failed)):
                 render.note(f"nothing is left to do of {asked.name}")
                 return _tell(store, asked.name, go)

@@ -55,6 +55,7 @@ def load(place: str) -> Dataset:
     """Read and check a file of JSON lines or one JSON list, which may be gzipped.
 
     Raises:
+        UsageError: there are no embedded questions of such a name.
         CorpusError: a record is broken, of no known form, or comes twice; the message has the line.
     """
     if place in EMBEDDED:
@@ -63,6 +64,8 @@ def load(place: str) -> Dataset:
         with as_file(source) as path:
             return _load(path, name=place.replace(":", "-"))
     path = Path(place).expanduser()
+    if place.partition(":")[0] == "hopland" and not path.exists():
+        raise UsageError(f"no questions {place!r} come along: choose from {', '.join(EMBEDDED)}")
     return _load(path, name=path.name.partition(".")[0] or path.name)
 
 

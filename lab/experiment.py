@@ -74,8 +74,15 @@ def plan(name: str, settings: Settings, models: Models, arms: Sequence[Arm]) -> 
     )
 
 
-def check(known: Experiment, settings: Settings, models: Models | None = None) -> None:
-    """Whether an experiment can go on with these settings and, once they are known, models.
+def check(
+    known: Experiment,
+    settings: Settings,
+    models: Models | None = None,
+    *,
+    arms: Sequence[Arm] = (),
+) -> None:
+    """Whether an experiment can go on with these settings and, once they are known, models; and
+    with these arms, where it has them.
 
     Raises:
         UsageError: it was begun otherwise; the message says in what.
@@ -88,6 +95,9 @@ def check(known: Experiment, settings: Settings, models: Models | None = None) -
                 f"the experiment {known.name} was begun with the {what} {then.get(key)!r} and "
                 f"cannot go on with {value!r}: give the former, or another --name"
             )
+    begun = {arm.label: arm for arm in known.arms}
+    for arm in arms:
+        begun.get(arm.label, arm).check(arm)
 
 
 def same_names(known: Experiment, settings: Settings) -> bool:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import (
     Question,
     Record,
@@ -50,8 +51,36 @@ class Arm(Record):
     """What tables call it, unique in the experiment: `ircot`, or `ircot:k=3`."""
     workflow: str
     settings: dict[str, JsonValue]
-    """All that tells it from others of the workflow. `options` are the workflow's own, all of
-    them, resolved."""
+    """All that tells it from others of the workflow, in groups. `options` are the workflow's own,
+    all of them, resolved."""
+
+    def check(self, asked: "Arm") -> None:
+        """Whether it can go on as the arm of the same label that is asked for now.
+
+        Raises:
+            UsageError: it was begun otherwise; the message says in what.
+        """
+        if asked == self:
+            return
+        then, now = _flat(self), _flat(asked)
+        changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+        raise UsageError(
+            f"{self.label} was begun with {_told(then, changed)} and cannot go on with "
+            f"{_told(now, changed)}: give the former, another --name, or a label of its own, as in "
+            f"{self.workflow}:OPTION=VALUE"
+        )
+
+
+def _flat(arm: Arm) -> dict[str, JsonValue]:
+    """Settings by name, without their groups."""
+    groups = [each for each in arm.settings.values() if isinstance(each, dict)]
+    return {"workflow": arm.workflow} | {k: v for group in groups for k, v in group.items()}
+
+
+def _told(values: dict[str, JsonValue], names: list[str]) -> str:
+    return ", ".join(
+        f"no {name}" if values.get(name) is None else f"{name} {values[name]!r}" for name in names
+    )
 
 
 class Sitting(Record):

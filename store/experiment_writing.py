@@ -193,13 +193,8 @@ def _add_arms(connection: Connection, experiment: int, wanted: Sequence[Arm]) ->
             known[arm.label] = (len(known), arm)
             row = {"experiment": experiment, "position": known[arm.label][0]}
             connection.execute(arms.insert().values(**row, **arm.model_dump()))
-        elif known[arm.label][1] != arm:
-            then = known[arm.label][1]
-            raise UsageError(
-                f"{arm.label} was begun with {then.settings} and cannot go on with "
-                f"{arm.settings}: give the former, another --name, or a label of its own, as in "
-                f"{arm.workflow}:OPTION=VALUE"
-            )
+        else:
+            known[arm.label][1].check(arm)
     return {label: position for label, (position, _) in known.items()}
 
 

@@ -185,7 +185,9 @@ def test_it_goes_on_only_with_what_it_was_begun_with_but_may_grow(
         (["--seed", "5"], "seed 0 and cannot go on with 5"),
         (["--samples", "3"], "samples 2"),
         (["--meters", "grogu"], "meters"),
-        (["-o", "max_tokens=5"], "closed_book was begun with"),
+        (["-o", "max_tokens=5"], "closed_book was begun with max_tokens 32 and"),
+        (["-o", "max_tokens=5", "--dry-run"], "closed_book was begun with max_tokens 32 and"),
+        (["--policy", "never"], "begun with no policy, no limits and cannot go on with policy 'n"),
     ):
         code, _, told = call(capsys, *command, *change)
         assert (code, what in told, "another --name" in told) == (2, True, True), told
@@ -223,8 +225,13 @@ def test_a_deterministic_one_is_the_same_to_the_last_byte_and_can_be_repeated(
     named = timeless(again).replace("towns-again", "towns")
     ids = re.compile(r'"id": "[0-9a-f]{32}"')
     assert (code, ids.sub("", named)) == (0, ids.sub("", timeless(one)))
-    code, _, told = call(capsys, *repeat, "--reader", "tiny")
-    assert (code, "--reader does not go with --from" in told) == (2, True)
+    for more, flag in (
+        (["--reader", "tiny"], "--reader"),
+        (["-k", "3"], "-k"),
+        (["-o", "k=3"], "-o"),
+    ):
+        code, _, told = call(capsys, *repeat, *more)
+        assert (code, f" {flag} does not go with --from" in told) == (2, True), told
     with Store.open(first) as store:
         [sitting] = store.experiments.sittings("towns-again")
         assert sitting.environment["versions"]["hopscope"]  # type: ignore[index,call-overload]
@@ -353,3 +360,5 @@ def test_broken_data_are_told_with_their_line(
     assert code == 2
     assert re.search(r"broken\.jsonl, line 3: 'question' is 3; it must be a text", said)
     assert call(capsys, "eval")[0] == 2
+    code, _, said = call(capsys, "eval", "hopland:train", "--db", str(tmp_path / "runs.db"))
+    assert (code, "choose from hopland:dev, hopland:test" in said) == (2, True), said
