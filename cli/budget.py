@@ -1,6 +1,7 @@
 """`hopscope budget`: explain decisions, learn policies, compare them, share out a total."""
 
 from enum import StrEnum
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -194,9 +195,12 @@ def _tokens(budget: str | None) -> float:
     if set(given) != {"tokens"}:
         raise UsageError("give the budget as --budget tokens=N, the mean tokens per question")
     try:
-        return float(given["tokens"])
+        tokens = float(given["tokens"])
     except ValueError:
         raise UsageError(f"--budget tokens={given['tokens']}: that is no number") from None
+    if not (tokens >= 0 and isfinite(tokens)):
+        raise UsageError(f"--budget tokens={given['tokens']}: give a number from 0 on")
+    return tokens
 
 
 def _walked(

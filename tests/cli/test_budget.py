@@ -78,6 +78,8 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
     [
         (("fit", "--from", "none", "--out", "p.json"), "--budget tokens=N"),
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=x"), "no number"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=nan"), "from 0 on"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=-5"), "from 0 on"),
         (("fit", "--from", "none", "--out", "no/p.json", "--budget", "tokens=9"), "no folder"),
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "none"),
         (("frontier", "none"), "none"),
