@@ -147,7 +147,7 @@ def fit(
     seed: Seed = 0,
     db: Database = None,
 ) -> None:
-    """Learn a policy from stored runs. Use it with `hopscope run --policy value:FILE`."""
+    """Learn a policy from stored runs, for --policy of `hopscope run` and `eval`."""
     from hopscope.lab.budget import fit as learning
     from hopscope.runtime.errors import UsageError
 
@@ -185,7 +185,11 @@ def fit(
             f"{utility.value} {figures['utility']:.3f} with {figures['tokens']:.0f} tokens and "
             f"{figures['retrievals']:.2f} retrievals per question ({figures['estimator']})"
         )
-    typer.echo(f"{kind.value} policy of {len(paths)} questions written to {out}", err=True)
+    setting = ",calibration=" if kind is Kind.tasr else ":"
+    render.note(
+        f"{kind.value} policy of {len(paths)} questions written to {out}: use it with "
+        f"--policy {kind.value}{setting}{out}"
+    )
 
 
 def _tokens(budget: str | None) -> float:

@@ -1,14 +1,19 @@
 """What a run may spend, and who decides whether to retrieve."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hopscope.cli import wiring
 from hopscope.cli.spending_options import NATIVE
 from hopscope.runtime.ledger import Limits
 from hopscope.runtime.prices import Prices
 from hopscope.runtime.types import Record, digest
 
 if TYPE_CHECKING:
+    from functools import partial
+
     from hopscope.runtime.ledger import Ledger
     from hopscope.runtime.ports import Policy
 
@@ -99,12 +104,17 @@ def policy(spec: str, *, workflow: str, reader_name: str) -> "Policy | None":
     """
     if spec == NATIVE:
         return None
+    found: Policy = _named(spec, {"workflow": workflow, "reader_name": reader_name})()
+    return found
+
+
+def _named(spec: str, provided: Mapping[str, Any]) -> "partial[Any]":
+    """`NAME[:SETTING][,OPTION=VALUE]...`"""
     from hopscope.runtime import components
     from hopscope.tracing import policies
 
-    provided = {"workflow": workflow, "reader_name": reader_name}
-    found: Policy = components.named(policies, spec, provided=provided)()
-    return found
+    named, *more = re.split(r",(?=[a-z_]+=)", spec)
+    return components.named(policies, named, wiring.parse_pairs(more), provided=provided)
 
 
 def check(spec: str) -> None:
@@ -118,11 +128,8 @@ def check(spec: str) -> None:
 
 def _file(spec: str) -> Path | None:
     """The file that a policy names."""
-    from hopscope.runtime import components
-    from hopscope.tracing import policies
-
-    named = components.named(policies, spec, provided={"workflow": "", "reader_name": ""})
-    return next((value for value in named.keywords.values() if isinstance(value, Path)), None)
+    settings = _named(spec, {"workflow": "", "reader_name": ""}).keywords.values()
+    return next((value for value in settings if isinstance(value, Path)), None)
 
 
 def _digest(spec: str) -> str | None:

@@ -11,7 +11,7 @@ PolicySpec = Annotated[
     str,
     typer.Option(
         "--policy",
-        metavar="NAME[:SETTING]",
+        metavar="NAME[:SETTING][,OPTION=VALUE]",
         help="Asked before each retrieval whether it is worth it: see `hopscope list policies`. "
         "native leaves it to the workflow.",
         envvar="HOPSCOPE_POLICY",

@@ -50,6 +50,8 @@ def test_limits_and_policies_are_kept_and_explained(
         (("--policy", "fixed:x"), "option k=x"),
         (("--policy", "value"), "value needs file"),
         (("--policy", "value:nowhere.json"), "hopscope budget fit"),
+        (("--policy", "tasr:0.5,calibration=no.json"), "calibration no.json cannot be read"),
+        (("--policy", "tasr:0.5,what=3"), "unknown option 'what'"),
         (("--prices", "nowhere.toml"), "cannot be read"),
         (("--max-calls", "-1"), "max-calls"),
     ],
@@ -60,6 +62,18 @@ def test_what_cannot_be_used_is_told_before_the_run(
     code, out, err = call(capsys, "run", ASK, *arguments, "--db", str(tmp_path / "r.db"))
     assert (code, out) == (2, "")
     assert told in err
+
+
+def test_a_calibration_of_tasr_can_be_named(tmp_path: Path) -> None:
+    """It was a thing that `fit` wrote and no command took."""
+    from hopscope.cli.spending import policy
+    from hopscope.tracing.policies._calibration import Calibration
+
+    file = tmp_path / "tasr.json"
+    file.write_text(Calibration(scores=(0.0, 1.0), values=(0.1, 0.9)).model_dump_json())
+    found = policy(f"tasr:0.5,calibration={file}", workflow="ircot", reader_name="tiny")
+    assert found is not None
+    assert found.name == "tasr:0.5 (calibrated)"
 
 
 def test_money_needs_a_price(tmp_path: Path) -> None:
