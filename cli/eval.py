@@ -242,8 +242,8 @@ def eval_command(
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Of a list with commas; `none` is the empty one."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    """Of a list with commas; `none` is the empty one. As elsewhere `leave-one-out` will do, too."""
+    names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
     return () if names == ["none"] else tuple(names)
 
 

@@ -336,6 +336,7 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
         (["-w", "naive", "-w", "naive"], "given twice"),
         (["-w", "closed_book", "-o", "k=3"], "has an option 'k'"),
         (["--meters", "nothing"], "no 'nothing' among meters"),
+        (["--rules", "leave-one-out,nothing"], "no 'nothing' among credit"),
         (["-o", "seper.what=3"], "unknown option 'what'"),
         (["--corpus", "rrf(a"], "character 6: expected"),
         (["--policy", "nowhere"], "no 'nowhere' among policies"),
