@@ -23,7 +23,7 @@ demo: $(BIN)/hopscope ## Set up if needed, then answer a two-hop question, offli
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope demo
 
 test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 $(VLLM)/ready:
 	$(PYTHON) -m venv $(VLLM)
