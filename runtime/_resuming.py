@@ -75,4 +75,5 @@ def recall(
         # LangGraph has written the question down and not yet read it: told to go on, it would
         # find nothing to do.
         return Past(then)
-    return Past(then, dict(snapshot.values), finished=not snapshot.next)
+    # Not `next`: it leaves out a node that ran and was killed before the state after it was kept.
+    return Past(then, dict(snapshot.values), finished=not snapshot.tasks)
