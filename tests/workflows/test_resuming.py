@@ -81,3 +81,34 @@ def test_it_can_be_broken_off_after_every_step(
     assert (part.answer, part.stop_reason) == (whole.answer, whole.stop_reason)
     assert reader.spent == part.usage, "no call was made twice"
     assert not caplog.records, "LangGraph warns of types that it does not know"
+
+
+class Losing(SqliteSaver):
+    """The power is gone when a node has ended and before the state after it is kept."""
+
+    left = 0
+    """States that are kept before."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, versions: Any) -> Any:
+        if not self.left:
+            raise PowerCut
+        self.left -= 1
+        return super().put(config, checkpoint, metadata, versions)
+
+
+@pytest.mark.parametrize("kept", [2, 3, 4, 5])
+def test_a_node_that_ended_before_its_state_was_kept_is_not_the_end(kept: int) -> None:
+    whole, _ = ask("iter_retgen", options={})
+    probe = PROBES.get("iter_retgen", Probe())
+    reader = Speaker(probe.say(), unsure=probe.unsure)
+    deps = Deps(reader=reader, retriever=ScriptedRetriever(lambda query: PASSAGES))
+    with closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
+        saver = Losing(connection, serde=serializer())
+        saver.left = kept
+        first = run(build("iter_retgen"), QUESTION, deps, checkpointer=saver, run_id="a")
+        assert first.error
+        saver.left = 100
+        second = run(build("iter_retgen"), QUESTION, deps, checkpointer=saver, run_id="a")
+    assert second.status == "ok"
+    assert facts(second) == facts(whole)
+    assert second.answer == whole.answer
