@@ -88,6 +88,21 @@ def test_gates_retrieve_while_the_reader_is_unsure(spec: str, p: float, retrieve
     assert len(decision.signals) == 1
 
 
+@pytest.mark.parametrize(
+    ("spec", "p", "told"),
+    [
+        ("margin:0.7", 0.86, "margin 0.720 ≥ 0.7"),
+        ("margin:0.7", 0.84, "margin 0.680 < 0.7"),
+        ("margin:0.5", 0.75, "margin 0.500 ≥ 0.5"),
+        ("entropy:0.3", 0.5, "entropy 0.375 > 0.3"),
+        ("entropy:0.4", 0.5, "entropy 0.375 ≤ 0.4"),
+    ],
+)
+def test_gates_say_on_which_side_of_the_threshold_they_are(spec: str, p: float, told: str) -> None:
+    """A margin above the threshold was said to be "not beyond" it."""
+    assert decide(spec, START, sure(p)).reason == told
+
+
 @pytest.mark.parametrize("spec", ["margin", "entropy", "maxentropy", "logprob", "flare"])
 def test_gates_say_what_a_reader_does_not_tell(spec: str) -> None:
     mute = ScriptedReader([[reply("Lisbon", (), tokens=("Lisbon",))]])

@@ -25,7 +25,8 @@ class Gate:
     def decide(self, moment: Moment, reader: Reader) -> Decision:
         value = self.measure(draft(moment, reader), reader)
         unsure = value < self.threshold if self.sure_above else value > self.threshold
-        sign = ("<" if self.sure_above else ">") if unsure else "not beyond"
+        below, above = ("<", "≥") if self.sure_above else ("≤", ">")
+        sign = below if unsure == self.sure_above else above
         return Decision(
             policy=self.name,
             retrieve=unsure,
