@@ -148,7 +148,9 @@ def fit(
     db: Database = None,
 ) -> None:
     """Learn a policy from stored runs, for --policy of `hopscope run` and `eval`."""
+    from hopscope.lab.budget import classify
     from hopscope.lab.budget import fit as learning
+    from hopscope.lab.budget.calibrate import calibrate
     from hopscope.runtime.errors import UsageError
 
     tokens = _tokens(budget) if kind is Kind.value else 0.0
@@ -169,11 +171,9 @@ def fit(
             source=experiment,
         ).file
     elif kind is Kind.classifier:
-        learned = learning.classifier_file(
-            paths, workflow=name, reader=reader.name, source=experiment
-        )
+        learned = classify.learn(paths, workflow=name, reader=reader.name, source=experiment)
     else:
-        learned = learning.calibrate_margin(paths)
+        learned = calibrate(paths)
     try:
         out.write_text(learned.model_dump_json(indent=1) + "\n", encoding="utf-8")
     except OSError as error:

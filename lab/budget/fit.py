@@ -11,7 +11,6 @@ is within the budget is taken, so that a larger budget never does worse on the q
 from.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.paths import Path
-from hopscope.runtime.errors import MissingExtra, UsageError
+from hopscope.runtime.errors import UsageError
 from hopscope.tracing.forest import Forest, Tree
-from hopscope.tracing.policies._calibration import Calibration
-from hopscope.tracing.policies._classifier_file import ClassifierFile, terms
 from hopscope.tracing.policies._value_file import Bin, Head, Plan, ValueFile
 from hopscope.tracing.signals import NAMES
 
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MANY = 2
-RARE = 3
-"""Terms of fewer questions are names."""
 LEAST = 30
 """Paths that must be left to learn a head of its own; later retrievals share the last one."""
 BINS = 10
@@ -138,71 +133,6 @@ def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[Plan, ...]:
             )
         )
     return tuple(found)
-
-
-def classifier_file(
-    paths: Sequence[Path], *, workflow: str, reader: str, source: str = ""
-) -> ClassifierFile:
-    """Learn from the words of the question how many retrievals are needed: the least that are best.
-
-    Raises:
-        UsageError: there are no paths.
-        MissingExtra: scikit-learn is not installed.
-    """
-    if not paths:
-        raise UsageError("there are no runs to learn from")
-    needed = [min(MANY, best(path)) for path in paths]
-    occurring = [terms(path.question.text) for path in paths]
-    counts = Counter(term for each in occurring for term in each)
-    vocabulary = sorted(term for term, count in counts.items() if count >= RARE)
-    classes = sorted(set(needed))
-    weights: dict[str, tuple[float, ...]] = {}
-    intercepts: tuple[float, ...] = (0.0,) * len(classes)
-    if len(classes) > 1 and vocabulary:
-        present = np.array([[term in each for term in vocabulary] for each in occurring], float)
-        model = _library().LogisticRegression(max_iter=500).fit(present, needed)
-        rows, starts = model.coef_, model.intercept_
-        if len(classes) == 2:  # one row for both
-            rows, starts = np.vstack([0 * rows, rows]), np.array([0.0, starts[0]])
-        table = np.round(rows, 6).T.tolist()
-        weights = {t: tuple(row) for t, row in zip(vocabulary, table, strict=True)}
-        intercepts = tuple(np.round(starts, 6).tolist())
-    return ClassifierFile(
-        workflow=workflow,
-        reader=reader,
-        classes=tuple(classes),
-        intercepts=intercepts,
-        weights=weights,
-        learned={"source": source, "questions": len(paths)},
-    )
-
-
-def calibrate_margin(paths: Sequence[Path]) -> Calibration:
-    """From the margin of a draft to the utility of stopping there: isotonic regression.
-
-    Raises:
-        UsageError: no margin is known.
-        MissingExtra: scikit-learn is not installed.
-    """
-    pairs = sorted(
-        (known["margin"], stop.utility)
-        for path in paths
-        for known, stop in zip(path.known, path.stops, strict=False)
-        if "margin" in known
-    )
-    if not pairs:
-        raise UsageError("the reader tells no token probabilities: there is no margin to calibrate")
-    margins, worth = map(np.array, zip(*pairs, strict=True))
-    model = _library().IsotonicRegression(out_of_bounds="clip").fit(margins, worth)
-    return Calibration(
-        scores=tuple(model.X_thresholds_.tolist()), values=tuple(model.y_thresholds_.tolist())
-    )
-
-
-def best(path: Path) -> int:
-    """The fewest retrievals of highest utility."""
-    values = [stop.utility for stop in path.stops]
-    return values.index(max(values))
 
 
 def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[Outcome]:
@@ -318,7 +248,7 @@ def _shallow(fitting: Fitting) -> Fitting:
 
 def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
     """What predictions came to on what they had not seen: means of neighbours, made monotone."""
-    isotonic = _library().IsotonicRegression(out_of_bounds="clip")
+    isotonic = sklearn().IsotonicRegression(out_of_bounds="clip")
     order = np.argsort(score, kind="stable")
     groups = np.array_split(order, max(1, min(BINS, len(order) // 20)))
     means = np.array([gain[g].mean() for g in groups])
@@ -334,7 +264,7 @@ def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
 
 
 def _grow(inputs: Any, target: Floats, fitting: Fitting) -> "GradientBoostingRegressor":
-    model = _library().GradientBoostingRegressor(
+    model = sklearn().GradientBoostingRegressor(
         n_estimators=fitting.trees,
         max_depth=fitting.depth,
         learning_rate=fitting.rate,
@@ -363,23 +293,3 @@ def _tree(tree: Any) -> Tree:
         right=tuple(np.where(leaves, 0, tree.children_right).tolist()),
         value=tuple(np.round(tree.value[:, 0, 0], 9).tolist()),
     )
-
-
-class _Library(NamedTuple):
-    GradientBoostingRegressor: Any
-    IsotonicRegression: Any
-    LogisticRegression: Any
-
-
-def _library() -> _Library:
-    """
-    Raises:
-        MissingExtra: scikit-learn is not installed.
-    """
-    try:
-        from sklearn.ensemble import GradientBoostingRegressor
-        from sklearn.isotonic import IsotonicRegression
-        from sklearn.linear_model import LogisticRegression
-    except ImportError:
-        raise MissingExtra("learning a policy", "train") from None
-    return _Library(GradientBoostingRegressor, IsotonicRegression, LogisticRegression)

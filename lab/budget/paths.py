@@ -49,6 +49,12 @@ class Path(Record):
         """Of the workflow by itself."""
         return len(self.stops) - 1
 
+    @property
+    def best(self) -> int:
+        """The fewest retrievals of highest utility."""
+        values = [stop.utility for stop in self.stops]
+        return values.index(max(values))
+
     def spent(self, stop: int) -> int:
         """Tokens with the decisions that led to this stop."""
         return self.stops[stop].tokens + sum(self.asked[: stop + 1])

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopscope.lab.budget import fit
+from hopscope.lab.budget import classify, fit
+from hopscope.lab.budget.calibrate import calibrate
 from hopscope.lab.budget.fit import Fitting
 from hopscope.lab.budget.frontier import Sweep
 from hopscope.lab.budget.paths import Path, Simulated, simulate
@@ -94,7 +95,7 @@ def sweep(
     return Swept(
         never=_ends("never", paths, lambda p: 0),
         native=_ends("native", paths, lambda p: p.retrievals),
-        oracle=_ends("oracle", paths, fit.best),
+        oracle=_ends("oracle", paths, lambda p: p.best),
         policies=found,
         missing=missing,
     )
@@ -159,9 +160,9 @@ def _value(paths: Sequence[Path], fitting: Fitting) -> Settings:
 
 
 def _tasr(paths: Sequence[Path], fitting: Fitting) -> Settings:
-    calibration = fit.calibrate_margin(paths)
+    calibration = calibrate(paths)
     return [(f"{threshold:g}", Tasr(threshold, calibration)) for threshold in TASR]
 
 
 def _classifier(paths: Sequence[Path], fitting: Fitting) -> Settings:
-    return [("", Classifier(fit.classifier_file(paths, workflow="", reader="")))]
+    return [("", Classifier(classify.learn(paths, workflow="", reader="")))]
