@@ -1,4 +1,5 @@
 """What of scikit-learn policies are learned with; loaded only when something is learned."""
+
 from typing import Any, NamedTuple
 
 from hopscope.runtime.errors import MissingExtra
