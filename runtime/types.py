@@ -137,6 +137,24 @@ class Usage(Record):
         return self.input_tokens + self.output_tokens
 
 
+class Forwarded(Record):
+    """What went through a model. Beside `Usage` and not in it: how much is reused depends on what
+    was asked before, and the record of a run must not."""
+
+    passes: int = 0
+    tokens: int = 0
+    """Positions of all passes, those included that only fill up a batch."""
+    reused: int = 0
+    """Tokens of prompts that needed no pass, because their keys and values were at hand."""
+
+    def __add__(self, other: "Forwarded") -> "Forwarded":
+        return Forwarded(
+            passes=self.passes + other.passes,
+            tokens=self.tokens + other.tokens,
+            reused=self.reused + other.reused,
+        )
+
+
 class GenerationRequest(Record):
     """Ask a reader for `n` continuations of one prompt."""
 
