@@ -1,6 +1,6 @@
 """Whether two series go together: SePer's validity test, and the rank correlations of eRAG."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import inf, sqrt
 from typing import Literal, NamedTuple
 
@@ -48,6 +48,7 @@ def rank_correlation(
     one: Sequence[float],
     other: Sequence[float],
     *,
+    clusters: Sequence[Hashable] | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Measurement:
@@ -56,11 +57,18 @@ def rank_correlation(
     Unmeasured where a side is constant. The interval is that of the percentile bootstrap over
     pairs, as analytic ones (Fieller 1957) fail where values are tied, as binary scores are.
 
+    Args:
+        clusters: for each pair, what it belongs to, such as its question: pairs of one cluster
+            are no independent draws and are drawn together. By default each pair is its own.
+
     Raises:
         ValueError: the series differ in length.
     """
     if len(one) != len(other):
         raise ValueError(f"{len(one)} values cannot be paired with {len(other)}")
+    groups = _groups(range(len(one)) if clusters is None else clusters)
+    if sum(map(len, groups)) != len(one):
+        raise ValueError(f"{len(one)} pairs, but {sum(map(len, groups))} of them have a cluster")
     estimator = "kendall-tau-b" if kind == "kendall" else "spearman-rho"
     x, y = np.asarray(one, float), np.asarray(other, float)
     correlate = _tau if kind == "kendall" else _rho
@@ -68,9 +76,10 @@ def rank_correlation(
     if value is None:
         reason = "fewer than two pairs" if len(x) < 2 else "a constant series has no order"
         return Measurement(value=None, reason=reason, n=len(x), estimator=estimator)
-    low, high = _interval(correlate, x, y, resamples, seed) or (None, None)
+    low, high = _interval(correlate, x, y, groups, resamples, seed) or (None, None)
     if low is not None:
-        estimator += f"(interval=percentile bootstrap, resamples={resamples})"
+        over = "" if clusters is None else " over clusters"
+        estimator += f"(interval=percentile bootstrap{over}, resamples={resamples})"
     return Measurement(value=value, n=len(x), seed=seed, estimator=estimator, low=low, high=high)
 
 
@@ -86,19 +95,37 @@ def _constant(x: Floats, y: Floats) -> bool:
     return len(x) < 2 or bool(np.ptp(x) == 0 or np.ptp(y) == 0)
 
 
+def _groups(clusters: Sequence[Hashable]) -> list[NDArray[np.intp]]:
+    """The places of each cluster."""
+    places: dict[Hashable, list[int]] = {}
+    for place, cluster in enumerate(clusters):
+        places.setdefault(cluster, []).append(place)
+    return [np.array(each) for each in places.values()]
+
+
 def _interval(
     correlate: Callable[[Floats, Floats], float | None],
     x: Floats,
     y: Floats,
+    groups: Sequence[NDArray[np.intp]],
     resamples: int,
     seed: int,
 ) -> tuple[float, float] | None:
-    """None where nearly all values of a side are one, or where resampling changes nothing."""
-    if any(len(side) - np.unique(side, return_counts=True)[1].max() < FEWEST for side in (x, y)):
+    """None where nearly all groups hold one value of a side only, or where resampling changes
+    nothing."""
+    if any(_varied(side, groups) < FEWEST for side in (x, y)):
         return None
     rng = np.random.default_rng(seed)
-    drawn = (rng.integers(0, len(x), len(x)) for _ in range(resamples))
-    found = [value for i in drawn if (value := correlate(x[i], y[i])) is not None]
+    drawn = (rng.integers(0, len(groups), len(groups)) for _ in range(resamples))
+    pairs = (np.concatenate([groups[which] for which in each]) for each in drawn)
+    found = [value for i in pairs if (value := correlate(x[i], y[i])) is not None]
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(found, [tail, 1 - tail]).tolist() if found else (0.0, 0.0)
     return (low, high) if high - low > 1e-9 else None
+
+
+def _varied(side: Floats, groups: Sequence[NDArray[np.intp]]) -> int:
+    """Groups that hold another value than the commonest."""
+    values, counts = np.unique(side, return_counts=True)
+    commonest = values[counts.argmax()]
+    return sum(bool((side[group] != commonest).any()) for group in groups)

@@ -74,3 +74,37 @@ def test_the_seed_fixes_the_interval() -> None:
     one, same, other = (rank_correlation("kendall", x, y, seed=seed) for seed in (1, 1, 2))
     assert one == same
     assert one.low != other.low
+
+
+@pytest.mark.parametrize("kind", ["kendall", "spearman"])
+def test_pairs_of_a_cluster_are_drawn_together(kind: RankCorrelation) -> None:
+    """Four copies of each pair tell no more than one: only their number is larger."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=20).tolist(), rng.integers(0, 4, 20).tolist()
+    one = rank_correlation(kind, x, y, clusters=range(20))
+    assert one.model_copy(update={"estimator": ""}) == rank_correlation(kind, x, y).model_copy(
+        update={"estimator": ""}
+    )
+    copied = rank_correlation(kind, x * 4, y * 4, clusters=[*range(20)] * 4)
+    assert copied.n == 80
+    assert "over clusters" in copied.estimator
+    naive = rank_correlation(kind, x * 4, y * 4)
+    assert copied.low is not None
+    assert copied.high is not None
+    assert naive.low is not None
+    assert naive.high is not None
+    assert copied.high - copied.low > 1.5 * (naive.high - naive.low)
+    assert (copied.low, copied.high) == (pytest.approx(one.low), pytest.approx(one.high))
+
+
+def test_a_pair_without_a_cluster_is_refused() -> None:
+    with pytest.raises(ValueError, match="3 pairs, but 2 of them have a cluster"):
+        rank_correlation("kendall", [1, 2, 3], [1, 2, 3], clusters=[0, 1])
+
+
+def test_few_clusters_that_vary_have_no_interval() -> None:
+    """Twenty pairs in four clusters are four draws."""
+    values = [float(i) for i in range(20)]
+    few = rank_correlation("kendall", values, values[::-1], clusters=[i // 5 for i in range(20)])
+    assert few.value == pytest.approx(-1)
+    assert few.low is None
