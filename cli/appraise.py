@@ -122,12 +122,12 @@ class Appraiser:
             UsageError: an option has a value that no measurement can come of.
         """
         from hopscope.tracing.caching import CachedEntailment, CachedReader
-        from hopscope.tracing.metering import MeteredReader
+        from hopscope.tracing.metering import MeteredEntailment, MeteredReader
 
         self._metered = MeteredReader(reader)
         self.reader = CachedReader(self._metered)
         """Remembers what it was asked, and what that cost is counted."""
-        self._entailment = CachedEntailment(entailment)
+        self._entailment = MeteredEntailment(CachedEntailment(entailment))
         self._measuring = measuring
         parsed = measuring.parse()
         self.meters: list[UtilityMeter] = [self._meter(m) for m in parsed.meters.values()]
@@ -169,6 +169,7 @@ class Appraiser:
                 measured=datetime.now(UTC),
                 usage=self._metered.take(),
                 seconds=perf_counter() - begun,
+                pairs=self._entailment.take(),
             ),
         )
 

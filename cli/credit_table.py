@@ -35,10 +35,11 @@ def show(run: "Run", measured: Appraised, *, json: bool) -> None:
     for meter, dropped in _dropped(measured).items():
         console.print(Text(f"- {context_cut(meter, dropped)}", style="dim"))
     appraisal = measured.appraisal
+    cost = spent(appraisal.usage, appraisal.seconds, appraisal.pairs)
     settings = ", ".join(f"{k}={plain(str(v))}" for k, v in appraisal.provenance.settings.items())
     console.print(
         Text(
-            f"run {run.id[:12]}  measured with {spent(appraisal.usage, appraisal.seconds)}  "
+            f"run {run.id[:12]}  measured with {cost}  "
             f"{appraisal.provenance.settings_hash[:8]} ({settings}, "
             f"seed={appraisal.provenance.seed})",
             style="dim",

@@ -14,7 +14,7 @@ from rich.text import Text
 from hopscope.cli.render import number, out, plain, print_json
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Appraisal, Credit, Run, Usage
+    from hopscope.runtime.types import Appraisal, Credit, Pairs, Run, Usage
     from hopscope.tracing.report_records import (
         AppraisalReport,
         PassageReport,
@@ -204,7 +204,7 @@ def _total(console: Console, total: "Total") -> None:
 
 
 def _appraisal(console: Console, found: "AppraisalReport") -> None:
-    line = f"measured with {spent(found.usage, found.seconds)}"
+    line = f"measured with {spent(found.usage, found.seconds, found.pairs)}"
     options = ", ".join(f"{key}={plain(str(value))}" for key, value in found.settings.items())
     line += f"  {found.id[:8]} ({options})"
     if found.others:
@@ -212,10 +212,11 @@ def _appraisal(console: Console, found: "AppraisalReport") -> None:
     console.print(Text(line, style="dim"))
 
 
-def spent(usage: "Usage", seconds: float) -> str:
-    return (
-        f"{usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens, {seconds:.2f} s"
-    )
+def spent(usage: "Usage", seconds: float, pairs: "Pairs | None" = None) -> str:
+    parts = [f"{usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens"]
+    if pairs is not None:
+        parts.append(f"{pairs.asked} pairs of texts ({pairs.computed} computed)")
+    return ", ".join([*parts, f"{seconds:.2f} s"])
 
 
 def _reasons(found: "RunReport") -> list[str]:

@@ -117,19 +117,41 @@ def _kept(reader: "Reader", location: str) -> "Reader":
 def entailment(spec: str) -> "Entailment":
     """`lexical`, for short answers, `equivalence`, the embedded model for general text,
     `nli:ID_OR_FOLDER`, any MNLI classifier, `bem:ID_OR_FOLDER`, any classifier of answer
-    equivalence, or `judge:READER`, any reader, named as by `reader`."""
+    equivalence, or `judge:READER`, any reader, named as by `reader`. Options follow after commas,
+    as in `nli:FOLDER,device=cuda`; `cache=DATABASE` is one for all, and those of a judge are its
+    reader's.
+
+    Raises:
+        UsageError: there is no such entailment or option, or the model cannot be loaded.
+    """
     from hopscope.runtime import components
     from hopscope.tracing import entailments
 
-    kind, _, model = spec.partition(":")
-    module = components.load(entailments, kind)
     flag = f"--entailment {spec}"
-    if "reader" in components.options(module.build):
-        asked = _named(module.build, "reader", model, flag)["reader"]
-        judge: Entailment = module.build(reader=reader(asked))
+    named, *given = re.split(r",(?=[a-z_]+=)", spec)
+    kind, _, model = named.partition(":")
+    build = components.load(entailments, kind).build
+    asked = spec.partition(":")[2]
+    if "reader" in components.options(build):
+        judge: Entailment = build(reader=reader(_named(build, "reader", asked, flag)["reader"]))
         return judge
-    built: Entailment = module.build(**_named(module.build, "model", model, flag))
-    return built
+    options = parse_pairs(given) | _named(build, "model", model, flag)
+    cache = options.pop("cache", None)
+    built: Entailment = build(**components.parse_options(build, options))
+    return built if cache is None else _kept_pairs(built, cache)
+
+
+def _kept_pairs(entailment: "Entailment", location: str) -> "Entailment":
+    """An entailment whose answers are kept in a database."""
+    import weakref
+
+    from hopscope.store.store import Store
+    from hopscope.tracing.entailments._kept import KeptEntailment
+
+    store = Store.open(location)
+    kept = KeptEntailment(entailment, store.entailments)
+    weakref.finalize(kept, store.close)
+    return kept
 
 
 def _named(build: Any, option: str, value: str, flag: str) -> dict[str, str]:

@@ -155,6 +155,25 @@ class Forwarded(Record):
         )
 
 
+class Pairs(Record):
+    """What comparing texts cost: ordered pairs, each direction one."""
+
+    asked: int = 0
+    """Pairs that an entailment model was asked about."""
+    cached: int = 0
+    """Of these, found in a database."""
+    computed: int = 0
+    """Of these, computed by the model. The rest were equal to others, remembered from a moment
+    before, or decided by a rule."""
+
+    def __add__(self, other: "Pairs") -> "Pairs":
+        return Pairs(
+            asked=self.asked + other.asked,
+            cached=self.cached + other.cached,
+            computed=self.computed + other.computed,
+        )
+
+
 class GenerationRequest(Record):
     """Ask a reader for `n` continuations of one prompt."""
 
@@ -387,3 +406,5 @@ class Appraisal(Record):
     """What was asked of the reader for it, in `replay` that of the repeated runs too. What could be
     remembered from a moment before costs nothing again."""
     seconds: float = 0.0
+    pairs: Pairs | None = None
+    """What was asked of the entailment model; None where nobody counted."""

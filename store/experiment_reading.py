@@ -159,6 +159,7 @@ def read_item_appraisals(connection: Connection, experiment: int) -> dict[str, l
             measured=row["measured"],
             usage=Usage(**_fields(Usage, row)),
             seconds=row["seconds"],
+            pairs=row["pairs"],
         )
         found[row["id"]].append(appraisal)
     return dict(found)

@@ -106,6 +106,7 @@ def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:
             measured=row["measured"],
             usage=_usage(row),
             seconds=row["seconds"],
+            pairs=row["pairs"],
         )
         for row in connection.execute(query).mappings()
     ]

@@ -251,6 +251,7 @@ appraisals = Table(
     Column("measured", Instant, primary_key=True),
     *_usage(),
     Column("seconds", Double, nullable=False),
+    Column("pairs", JSON(none_as_null=True)),  # Appraisal.pairs; NULL of before m007
     sqlite_with_rowid=False,
 )
 
@@ -339,12 +340,18 @@ items = Table(
     Index("ix_items_status", "experiment", "status", "position"),
 )
 
-# What readers said, by a hash of all that it depends on; only the newest are kept.
-answers = Table(
-    "answers",
-    metadata,
-    Column("number", Number, primary_key=True),  # in the order they came
-    Column("hash", Text, nullable=False),
-    Column("answer", AnyText, nullable=False),  # JSON
-    UniqueConstraint("hash"),
-)
+
+def _kept(name: str) -> Table:
+    """Answers by a hash of all that they depend on; only the newest are kept."""
+    return Table(
+        name,
+        metadata,
+        Column("number", Number, primary_key=True),  # in the order they came
+        Column("hash", Text, nullable=False),
+        Column("answer", AnyText, nullable=False),  # JSON
+        UniqueConstraint("hash"),
+    )
+
+
+answers = _kept("answers")  # what readers said
+entailments = _kept("entailments")  # what entailment models said of pairs of texts

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
-from hopscope.store.answers import Answers
+from hopscope.store.answers import Answers, of_pairs
 from hopscope.store.database import Database
 from hopscope.store.experiments import Experiments
 from hopscope.store.interning import chunks
@@ -49,6 +49,8 @@ class Store:
         """Runs of whole datasets."""
         self.answers = Answers(database)
         """What readers said, for readers that ask once."""
+        self.entailments = of_pairs(database)
+        """Likewise what entailment models said of pairs of texts."""
 
     @classmethod
     def open(cls, location: str | Path | None = None) -> Self:

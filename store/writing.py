@@ -74,7 +74,11 @@ def write_appraisal(connection: Connection, number: int, appraisal: Appraisal) -
     provenance = appraisal.provenance
     numbers = intern_provenances(connection, [provenance])
     key = {"run": number, "provenance": numbers[provenance.settings_hash]}
-    own = {"measured": appraisal.measured, "seconds": appraisal.seconds}
+    own = {
+        "measured": appraisal.measured,
+        "seconds": appraisal.seconds,
+        "pairs": appraisal.pairs and appraisal.pairs.model_dump(),
+    }
     statement = insert(connection, appraisals)
     keys = [column.name for column in appraisals.primary_key]
     values = {c.name: c for c in statement.excluded if c.name not in keys}

@@ -18,7 +18,8 @@ from hopscope.runtime.ports import (
     Reader,
     Statement,
 )
-from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
+from hopscope.runtime.types import Generation, GenerationRequest, Pairs, Scored, ScoreRequest
+from hopscope.tracing.pairs import Judged, judged, normalised
 
 Asked = TypeVar("Asked", bound=Hashable)
 Answered = TypeVar("Answered")
@@ -104,7 +105,7 @@ def _remembering_branches(
 
 
 class CachedEntailment:
-    """An entailment model that is asked about the same pair once."""
+    """An entailment model that is asked about the same pair once, as `tracing.pairs` has it."""
 
     def __init__(self, entailment: Entailment, *, size: int = 100_000) -> None:
         self.name = entailment.name
@@ -113,4 +114,16 @@ class CachedEntailment:
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
         """One distribution for each statement; see the port."""
-        return self._known.answer(statements, self._entailment.classify)
+        return self.judged(statements).probabilities
+
+    def judged(self, statements: Sequence[Statement]) -> Judged:
+        """The same with the count of this call."""
+        below = Pairs()
+
+        def ask(new: list[Statement]) -> list[Probabilities]:
+            nonlocal below
+            found, below = judged(self._entailment, new)
+            return found
+
+        found = self._known.answer([normalised(s) for s in statements], ask)
+        return Judged(found, below.model_copy(update={"asked": len(statements)}))

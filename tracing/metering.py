@@ -1,10 +1,25 @@
-"""What asking a reader costs, counted where the asking happens."""
+"""What asking models costs, counted where the asking happens."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from hopscope.runtime.ports import Branch, BranchRequest, Reader
-from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest, Usage
+from hopscope.runtime.ports import (
+    Branch,
+    BranchRequest,
+    Entailment,
+    Probabilities,
+    Reader,
+    Statement,
+)
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Pairs,
+    Scored,
+    ScoreRequest,
+    Usage,
+)
+from hopscope.tracing.pairs import Judged, judged
 
 
 class MeteredReader:
@@ -61,3 +76,31 @@ class MeteredReader:
         total = sum(usages, Usage())
         with self._lock:
             self._spent += total
+
+
+class MeteredEntailment:
+    """An entailment model that counts pairs. Before a cache it tells how many that spared. Threads
+    may share it."""
+
+    def __init__(self, entailment: Entailment) -> None:
+        self.name = entailment.name
+        self._entailment = entailment
+        self._spent = Pairs()
+        self._lock = threading.Lock()
+
+    def take(self) -> Pairs:
+        """What was asked since the last time this was."""
+        with self._lock:
+            spent, self._spent = self._spent, Pairs()
+        return spent
+
+    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
+        """One distribution for each statement; see the port."""
+        return self.judged(statements).probabilities
+
+    def judged(self, statements: Sequence[Statement]) -> Judged:
+        """The same with the count of this call."""
+        found = judged(self._entailment, statements)
+        with self._lock:
+            self._spent += found.pairs
+        return found

@@ -7,7 +7,16 @@ not sum to the total of another. Which one, is the same here and in lists of run
 from collections.abc import Iterable
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import Appraisal, Credit, Measurement, Provenance, Run, Step, Usage
+from hopscope.runtime.types import (
+    Appraisal,
+    Credit,
+    Measurement,
+    Pairs,
+    Provenance,
+    Run,
+    Step,
+    Usage,
+)
 from hopscope.tracing.report_records import (
     AppraisalReport,
     PassageCredit,
@@ -109,11 +118,13 @@ def _appraisal(
     shown: Provenance, hashes: list[str], appraisals: list[Appraisal]
 ) -> AppraisalReport:
     own = [a for a in appraisals if a.provenance == shown]
+    counted = [a.pairs for a in own if a.pairs is not None]
     return AppraisalReport(
         id=shown.settings_hash,
         **shown.model_dump(),
         measured=max((a.measured for a in own), default=None),
         usage=sum((a.usage for a in own), Usage()),
+        pairs=sum(counted, Pairs()) if counted else None,
         seconds=sum(a.seconds for a in own),
         others=tuple(name for name in hashes if name != shown.settings_hash),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from hopscope.runtime.types import Record, RunStatus, Usage
+from hopscope.runtime.types import Pairs, Record, RunStatus, Usage
 
 
 class PassageSePer(Record):
@@ -127,6 +127,8 @@ class AppraisalReport(Record):
     """When last; None for credits of before this was kept."""
     usage: Usage
     """What was asked of the reader, all measurings with these settings together."""
+    pairs: Pairs | None
+    """Likewise of the entailment model; None where nobody counted."""
     seconds: float
     others: tuple[str, ...]
     """Settings' hashes of the run's other appraisals, the latest last."""

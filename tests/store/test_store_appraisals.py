@@ -8,7 +8,7 @@ from run_examples import PROVENANCE, STARTED, a_run, counts, credits_of
 from sqlalchemy import text
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Appraisal, Credit, Measurement, Provenance, Usage
+from hopscope.runtime.types import Appraisal, Credit, Measurement, Pairs, Provenance, Usage
 from hopscope.store import migrate
 from hopscope.store.database import Database
 from hopscope.store.exporters import jsonl
@@ -38,6 +38,7 @@ def measured(seed: int, minute: int, *, run_id: str = "run-1", calls: int = 1) -
         measured=STARTED + timedelta(minutes=minute),
         usage=Usage(input_tokens=90, output_tokens=10, calls=calls),
         seconds=0.5,
+        pairs=Pairs(asked=9, cached=minute, computed=4) if minute % 2 else None,
     )
 
 

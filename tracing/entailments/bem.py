@@ -14,6 +14,7 @@ import os
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.readers._checkpoint import locate
 from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.entailments._shortcuts import Rule, shortened
 from hopscope.tracing.entailments.nli import Device
 
 
@@ -23,11 +24,12 @@ def build(
     revision: str | None = None,
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
+    shortcut: Rule = "none",
 ) -> Entailment:
     """A judge of answers over a classifier with two classes and safetensors weights.
 
     Args:
-        model, revision, device, max_batch_tokens: as in `nli`.
+        model, revision, device, max_batch_tokens, shortcut: as in `nli`.
 
     Raises:
         UsageError: the model is not there, cannot be loaded, or its classes do not say which of
@@ -38,4 +40,4 @@ def build(
     from hopscope.tracing.entailments._classifier import load_equivalence
 
     found = load_equivalence(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
-    return CachedEntailment(found)
+    return CachedEntailment(shortened(found, shortcut))

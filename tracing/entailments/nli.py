@@ -11,6 +11,7 @@ from typing import Literal
 from hopscope.runtime.ports import Entailment, Statement
 from hopscope.runtime.readers._checkpoint import locate
 from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.entailments._shortcuts import Rule, shortened
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -21,6 +22,7 @@ def build(
     revision: str | None = None,
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
+    shortcut: Rule = "none",
 ) -> Entailment:
     """An entailment model over a sequence classifier with safetensors weights, which is asked
     about each pair of texts once.
@@ -30,6 +32,8 @@ def build(
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
         max_batch_tokens: rows times positions computed together; bounds the memory used.
+        shortcut: which pairs to decide without the model: `none`; `exact`, equal answers;
+            `containment`, also a hypothesis that stands in the premise.
 
     Raises:
         UsageError: the model is not there, cannot be loaded, or its classes are not entailment,
@@ -39,7 +43,8 @@ def build(
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
     from hopscope.tracing.entailments._classifier import load
 
-    return CachedEntailment(load(checkpoint, device=device, max_batch_tokens=max_batch_tokens))
+    found = load(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
+    return CachedEntailment(shortened(found, shortcut))
 
 
 def statement_texts(statement: Statement) -> tuple[str, str]:
