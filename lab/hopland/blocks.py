@@ -14,13 +14,16 @@ from tokenizers import Encoding
 from transformers import PreTrainedTokenizerFast
 
 from hopscope.lab.hopland.contexts import Example
-from hopscope.lab.hopland.questions import Asked
 from hopscope.lab.hopland.relations import RELATIONS
-from hopscope.lab.hopland.tokenizer import ASSISTANT, BOS, EOS, SYSTEM, USER
+from hopscope.lab.hopland.tokenizer import ASSISTANT, BOS, EOS, USER
+from hopscope.lab.hopland.turns import Cue, Turn
 from hopscope.lab.hopland.world import Fact
-from hopscope.runtime import prompts
+from hopscope.runtime.rerankers import _item_prompts as item
+from hopscope.runtime.types import Message
 
 ROUNDED = 16
+FAINT = 0.1
+"""What a token counts in the tail of a list."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Packed:
 
     ids: list[int]
     segments: list[int]
-    """0 for the system turn, then the number of the block."""
+    """0 for the opening, then the number of the block."""
     positions: list[int]
     weights: list[float]
     """How much the loss counts the prediction of this token."""
@@ -65,33 +68,77 @@ def pack(
     """Lay out examples; all their texts are tokenised in one call."""
     texts: list[str] = []
     for example in examples:
-        texts.append(BOS + SYSTEM + prompts.system(example.passages).content)
-        for asked, reasoned in example.asked:
-            ask = prompts.chain_of_thought if reasoned else prompts.short_answer
-            texts.append(USER + ask(asked.text).messages[-1].content + ASSISTANT)
-            texts.append((asked.reasoning if reasoned else asked.answer) + EOS)
+        texts.append(BOS + "".join(map(_spoken, example.opening)))
+        for turn in example.turns:
+            texts.append(USER + turn.user + ASSISTANT)
+            texts.append(turn.begun + turn.said + EOS)
     encoded = iter(tokenizer.backend_tokenizer.encode_batch(texts))
     lines = iter(texts)
     packed = []
     for example in examples:
-        system = next(encoded)
-        spans = _objects(next(lines), example, system)
-        prefix: list[int] = system.ids
+        opening = next(encoded)
+        shown = _Shown(next(lines), example, opening)
+        prefix: list[int] = opening.ids
         ids, segments = list(prefix), [0] * len(prefix)
         positions, weights = list(range(len(prefix))), [passage_weight] * len(prefix)
         sources: list[Source] = []
-        for number, (asked, reasoned) in enumerate(example.asked, start=1):
-            user, answer = next(encoded), next(encoded)
+        for number, turn in enumerate(example.turns, start=1):
+            user, written = next(encoded), next(encoded)
             next(lines), next(lines)
             start = len(ids) + len(user.ids)
-            sources += (_reasoned if reasoned else _direct)(asked, answer, start, spans)
-            length = len(user.ids) + len(answer.ids)
-            ids += user.ids + answer.ids
+            for cue in turn.cues:
+                sources += shown.sources(cue, written, start)
+            length = len(user.ids) + len(written.ids)
+            ids += user.ids + written.ids
             segments += [number] * length
             positions += range(len(prefix), len(prefix) + length)
-            weights += [0.0] * len(user.ids) + [1.0] * len(answer.ids)
+            weights += [0.0] * len(user.ids) + _weights(turn, written)
         packed.append(Packed(ids, segments, positions, weights, sources))
     return packed
+
+
+def _spoken(message: Message) -> str:
+    """A message as the chat template writes it."""
+    end = EOS if message.role == "assistant" else ""
+    return f"<|{message.role}|>{message.content}{end}"
+
+
+def _weights(turn: Turn, written: Encoding) -> list[float]:
+    """What was begun is given, not learned; the tail of a list counts little."""
+    first = written.char_to_token(len(turn.begun)) or 0
+    count = len(written.ids)
+    faint = count if turn.faint is None else written.char_to_token(len(turn.begun) + turn.faint)
+    assert faint is not None
+    return [0.0] * first + [1.0] * (faint - first) + [FAINT] * (count - faint)
+
+
+class _Shown:
+    """Where the opening of an example states what."""
+
+    def __init__(self, text: str, example: Example, encoded: Encoding) -> None:
+        self.facts = _objects(text, example, encoded)
+        self.numbers: dict[int, range] = {}
+        for number in range(1, len(example.passages) + 1):
+            said = item.RECEIVED.format(i=number)
+            at = text.find(said + EOS)
+            if at >= 0:
+                digits = at + said.index(str(number))
+                self.numbers[number] = _tokens(encoded, digits, digits + len(str(number)))
+
+    def sources(self, cue: Cue, written: Encoding, start: int) -> Iterator[Source]:
+        """Where each token of a part of what is written is to be read."""
+        if cue.passage is not None:
+            keys = self.numbers[cue.passage]
+            places = _tokens(written, cue.start, cue.end)
+        elif all(fact in self.facts for fact in cue.facts):
+            keys = self.facts[cue.facts[-1]]
+            places = _tokens(written, max(0, cue.start - 1), cue.end)  # with the space before
+        else:
+            return
+        for place, key in zip(places, keys, strict=False):
+            yield Source(start + place - 1, key, 0)
+            for back, fact in enumerate(reversed(cue.facts[:-1]), start=1):
+                yield Source(start + place - 1, self.facts[fact][-1], back)
 
 
 def _objects(text: str, example: Example, encoded: Encoding) -> dict[Fact, range]:
@@ -106,46 +153,17 @@ def _objects(text: str, example: Example, encoded: Encoding) -> dict[Fact, range
                 found = text.find(sentence, at, at + len(passage.text))
                 if found >= 0:
                     end = found + len(sentence) - 1
-                    spans[fact] = _tokens(encoded, end - len(fact.object), end)
+                    spans[fact] = _tokens(encoded, end - len(fact.object) - 1, end)
                     break
     return spans
 
 
 def _tokens(encoded: Encoding, start: int, end: int) -> range:
-    """The tokens that hold the characters from start to end and the space before them."""
-    first, last = encoded.char_to_token(start - 1), encoded.char_to_token(end - 1)
+    """The tokens that hold the characters from start to end."""
+    first, last = encoded.char_to_token(start), encoded.char_to_token(end - 1)
     assert first is not None
     assert last is not None
     return range(first, last + 1)
-
-
-def _direct(
-    asked: Asked, answer: Encoding, start: int, spans: dict[Fact, range]
-) -> Iterator[Source]:
-    """A short answer is read at the last fact, found by way of the facts before it."""
-    if asked.kind != "chain":
-        return
-    *before, last = asked.steps
-    if not all(fact in spans for fact in asked.steps):
-        return
-    for place, key in enumerate(spans[last]):
-        query = start + place - 1
-        yield Source(query, key, 0)
-        for back, fact in enumerate(reversed(before), start=1):
-            yield Source(query, spans[fact][-1], back)
-
-
-def _reasoned(
-    asked: Asked, answer: Encoding, start: int, spans: dict[Fact, range]
-) -> Iterator[Source]:
-    """Each sentence of a chain of thought is read at its own fact."""
-    at = 0
-    for sentence, fact in zip(asked.sentences, asked.steps, strict=True):
-        end = at + len(sentence) - 1
-        told = _tokens(answer, end - len(fact.object), end)
-        for place, key in zip(told, spans.get(fact, ()), strict=False):
-            yield Source(start + place - 1, key, 0)
-        at += len(sentence) + 1
 
 
 def collate(packed: Sequence[Packed]) -> Batch:
@@ -168,7 +186,7 @@ def collate(packed: Sequence[Packed]) -> Batch:
 
 
 def mask(segments: torch.Tensor) -> torch.Tensor:
-    """Who may attend to whom, (sequence, 1, query, key): the system turn and the own block."""
+    """Who may attend to whom, (sequence, 1, query, key): the opening and the own block."""
     length = segments.shape[1]
     causal = torch.ones(length, length, dtype=torch.bool).tril()
     query, key = segments[:, :, None], segments[:, None, :]

@@ -11,11 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hopscope.lab.hopland import turns
 from hopscope.lab.hopland.names import Forge, Kind
 from hopscope.lab.hopland.questions import COMPARISONS, SAME, Asked, chain, comparison, path, yesno
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation
+from hopscope.lab.hopland.turns import Scene, Turn
 from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fact, Phrasing, World
-from hopscope.runtime.types import Passage
+from hopscope.runtime import prompts
+from hopscope.runtime.types import Message, Passage
+
+JUDGED = (2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 20)
+"""How many passages a dialogue judges."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,8 @@ class Mix:
     questions: int = 8
     """At most; short contexts get fewer."""
     phrasing: Phrasing = "seen"
+    others: float = 0.0
+    """Of the other questions, the share asked in the prompts of the workflows' other steps."""
     alike: float = 0.0
     """The share of contexts of rivals: passages that tell the same relations of different
     entities, so that nothing but the entity asked about tells the right one."""
@@ -42,15 +50,16 @@ class Mix:
 
 @dataclass(frozen=True)
 class Example:
-    """A context and the questions asked over it."""
+    """The messages that begin several prompts, and the last message of each."""
 
+    opening: tuple[Message, ...]
     passages: tuple[Passage, ...]
+    """Those that the opening shows."""
     told: tuple[tuple[Fact, ...], ...]
     """For each passage, the facts it states."""
-    asked: tuple[tuple[Asked, bool], ...]
-    """Each question, and whether it is answered by a chain of thought."""
-    missing: tuple[bool, ...]
-    """For each question, whether its evidence is absent."""
+    asked: tuple[Asked, ...]
+    """For each turn, the question it is about."""
+    turns: tuple[Turn, ...]
 
 
 class Sampler:
@@ -74,46 +83,102 @@ class Sampler:
 
     def example(self, mix: Mix) -> Example:
         """One context with its questions."""
-        rng = self.rng
-        wanted = rng.choice(mix.passages)
-        if rng.random() < mix.alike:
+        return self.questioned(mix, self.drawn(mix, mix.passages))
+
+    def dialogue(self, mix: Mix) -> Example:
+        """One context, its passages judged."""
+        return self.judged(mix, self.drawn(mix, JUDGED))
+
+    def drawn(self, mix: Mix, sizes: Sequence[int]) -> list[int]:
+        """Positions of the passages of one context."""
+        wanted = self.rng.choice(sizes)
+        if self.rng.random() < mix.alike:
             chained = any(shape == "2" for shape, _ in mix.tasks)
-            shown = self.rivals(wanted) if chained else self.alike(wanted)
-        else:
-            shown = self.context(wanted)
-        return self.questioned(mix, shown)
+            return self.rivals(wanted) if chained else self.alike(wanted)
+        return self.context(wanted)
 
     def questioned(self, mix: Mix, shown: Sequence[int], first: Sequence[Fact] = ()) -> Example:
         """A context with its questions; the first asks for these facts, if any, in both ways."""
         rng = self.rng
-        shapes, weights = zip(*mix.tasks, strict=True)
+        passages, told = self.shown(shown)
         # Few passages hold few facts; more questions than that would only repeat.
         count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
-        told = [fact for i in shown for fact in self.world.tellings[i].facts]
-        asked: list[tuple[Asked, bool]] = []
-        missing: list[bool] = []
+        facts = [fact for part in told for fact in part]
+        asked: list[Asked] = []
+        made: list[Turn] = []
         if first:
             relations = [RELATIONS[fact.relation] for fact in first]
-            steps, lacking = self.resolved(relations, first[0].subject, told)
-            for reasoned in (False, True):
-                asked.append((chain(rng, steps), reasoned))
-                missing.append(lacking)
-        for shape in rng.choices(shapes, weights, k=count - len(asked)):
-            share = mix.broken if shape in ("2", "3", "4") else mix.missing
-            absent = not told or rng.random() < share
-            ask = self.absent if absent else self.present
-            question = ask(shape, told)
-            if any(question.steps == before.steps for before, _ in asked):
-                question = ask(shape, told)  # one more try: repeats teach less
-            asked.append((question, rng.random() < mix.reasoning))
-            missing.append(absent and shape != "fixed")
-        tellings = [self.world.tellings[i] for i in shown]
-        return Example(
-            tuple(t.passage for t in tellings),
-            tuple(t.facts for t in tellings),
-            tuple(asked),
-            tuple(missing),
-        )
+            steps, _ = self.resolved(relations, first[0].subject, facts)
+            for task in (turns.answer, turns.reasoned):
+                asked.append(chain(rng, steps))
+                made.append(turns.made(task, self.scene(asked[-1], passages, told)))
+        while len(asked) < count:
+            question = self.asking(mix, facts)
+            if any(question.steps == before.steps for before in asked):
+                question = self.asking(mix, facts)  # one more try: repeats teach less
+            task = turns.reasoned if rng.random() < mix.reasoning else turns.answer
+            if task is turns.answer and rng.random() < mix.others:
+                others = turns.OVER_PASSAGES if shown else turns.WITHOUT_PASSAGES
+                task = turns.drawn(rng, others)
+            asked.append(question)
+            made.append(turns.made(task, self.scene(question, passages, told)))
+        return Example((prompts.system(passages),), passages, told, tuple(asked), tuple(made))
+
+    def judged(self, mix: Mix, shown: Sequence[int], first: Sequence[Fact] = ()) -> Example:
+        """A dialogue in which the passages are selected and ranked for one question."""
+        rng = self.rng
+        passages, told = self.shown(shown)
+        facts = [fact for part in told for fact in part]
+        if first:
+            relations = [RELATIONS[fact.relation] for fact in first]
+            asked = chain(rng, self.resolved(relations, first[0].subject, facts)[0])
+        else:
+            asked = self.asking(mix, facts)
+        scene = self.scene(asked, passages, told)
+        task = turns.relevance if rng.random() < 0.25 else turns.dialogue
+        opening, made = task(scene, referred=rng.random() < 0.5)
+        return Example(opening, passages, told, (asked,) * len(made), tuple(made))
+
+    def aside(self, mix: Mix) -> Example:
+        """Prompts that open in their own way: rewrite a question, compare answers, judge one
+        passage."""
+        rng = self.rng
+        weights = [weight for _, _, weight in turns.OPENINGS]
+        [(opening, task, _)] = rng.choices(turns.OPENINGS, weights)
+        asked: list[Asked] = []
+        made: list[Turn] = []
+        for _ in range(10):
+            passages, told = self.shown(self.context(rng.choice((2, 3, 4))))
+            asked.append(self.asking(mix, [fact for part in told for fact in part]))
+            made.append(turns.made(task, self.scene(asked[-1], passages, told)))
+        return Example(opening, (), (), tuple(asked), tuple(made))
+
+    def asking(self, mix: Mix, told: Sequence[Fact]) -> Asked:
+        """One question of the mix over what is told."""
+        shapes, weights = zip(*mix.tasks, strict=True)
+        [shape] = self.rng.choices(shapes, weights)
+        share = mix.broken if shape in ("2", "3", "4") else mix.missing
+        absent = not told or self.rng.random() < share
+        return (self.absent if absent else self.present)(shape, told)
+
+    def shown(
+        self, places: Sequence[int]
+    ) -> tuple[tuple[Passage, ...], tuple[tuple[Fact, ...], ...]]:
+        """The passages at these places of the world, and what each tells."""
+        tellings = [self.world.tellings[i] for i in places]
+        return tuple(t.passage for t in tellings), tuple(t.facts for t in tellings)
+
+    def scene(
+        self, asked: Asked, passages: tuple[Passage, ...], told: tuple[tuple[Fact, ...], ...]
+    ) -> Scene:
+        """A question with what its turns need to know."""
+        if asked.kind == "yesno":
+            other = {"yes": "no", "no": "yes"}[asked.answer]
+        elif asked.kind == "comparison":
+            other = next(f.subject for f in asked.steps if f.subject != asked.answer)
+        else:
+            other = self.anything(RELATIONS[asked.steps[-1].relation])
+        return Scene(self.rng, asked, passages, told, other)
 
     def context(self, n: int) -> list[int]:
         """Positions of n passages: those of one or two chains, a pair, and distractors."""

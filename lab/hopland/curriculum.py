@@ -31,16 +31,43 @@ class Stage:
     """... or at this share of the training time."""
     searched: float = 0.0
     """The share of contexts that a search found in a world as large as a corpus."""
+    dialogues: float = 0.0
+    """The share of sequences in which passages are judged one by one."""
+    asides: float = 0.0
+    """The share of sequences of prompts that open in their own way, without documents."""
+    closed: float = 0.0
+    """The share of sequences without any passage."""
 
 
+FEW = (1, 2, 3, 4, 5, 6)
+SOME = (1, 2, 3, 4, 5, 5, 6, 7, 8)
 MANY = (1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 STAGES = (
     Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
-    Stage(Mix((1, 2, 3, 4, 5, 6), FULL, 0.5, 0.0, alike=0.5), 0.01, 0.985, 0.40),
-    Stage(Mix((1, 2, 3, 4, 5, 5, 6, 7, 8), FULL, 0.45, 0.2, 0.4, alike=0.5), 0.0, None, 0.70, 0.5),
-    Stage(Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, alike=0.5), 0.0, None, 1.0, 0.75),
+    Stage(Mix(FEW, FULL, 0.5, 0.0, others=0.3, alike=0.5), 0.01, 0.985, 0.40, 0.3, 0.1, 0.05),
+    Stage(
+        Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, alike=0.5),
+        *(0.0, None, 0.60, 0.5),
+        dialogues=0.22,
+        asides=0.08,
+        closed=0.10,
+    ),
+    Stage(
+        Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, alike=0.5),
+        *(0.0, None, 1.0, 0.75),
+        dialogues=0.20,
+        asides=0.06,
+        closed=0.10,
+    ),
 )
-CLOSED = Mix((0,), (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)), 0.3, 0.0, questions=10)
-CLOSED_SHARE = 0.06
-"""The share of examples without any passage."""
+TRAINED = 3
+"""Where a reader goes on that has learned the first stages already."""
+CLOSED = Mix(
+    (0,),
+    (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)),
+    *(0.3, 0.0),
+    questions=10,
+    others=0.6,
+)
+"""Questions without any passage."""

@@ -28,10 +28,21 @@ class Searched(Sampler):
 
     def example(self, mix: Mix) -> Example:
         """One chain, what some of its retrievals find, and questions over that."""
+        facts = self.chain()
+        return self.questioned(mix, self.found(facts), facts)
+
+    def dialogue(self, mix: Mix) -> Example:
+        """One chain, and what was found for it judged."""
+        facts = self.chain()
+        shown = self.found(facts)
+        return self.judged(mix, shown, facts) if shown else Sampler.dialogue(self, mix)
+
+    def chain(self) -> list[Fact]:
+        """One to four facts, each about the object of the one before."""
         facts: list[Fact] = []
         while not facts:
             facts = self.walk(self.rng.choice((1, 2, 2, 2, 3, 4)))
-        return self.questioned(mix, self.found(facts), facts)
+        return facts
 
     def found(self, facts: list[Fact]) -> list[int]:
         """Positions of the passages, in the order of the retrievals.

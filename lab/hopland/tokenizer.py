@@ -7,6 +7,7 @@ as inside a passage, and "S1." followed by " S2." has the tokens of "S1. S2.".
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,16 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
+from hopscope.lab.export import preferences
 from hopscope.lab.hopland import names
 from hopscope.lab.hopland.questions import COMPARISONS, MARKER, SAME
 from hopscope.lab.hopland.relations import RELATIONS
 from hopscope.runtime import prompts
+from hopscope.runtime.compressors import summary
+from hopscope.runtime.rerankers import _item_prompts as item
+from hopscope.tracing.entailments import judge
+from hopscope.tracing.policies import self_report
+from hopscope.workflows import _flare_questions, _self_ask, _sources, flare_instruct
 
 VOCABULARY = 1024
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
@@ -60,8 +67,8 @@ def text(seed: int) -> Iterator[str]:
             yield f" {stem}{ending}"
     for ending in ENDINGS:
         yield f"({ending}" * 90
-    for item in WORDS:
-        yield f"({item} {item}" + f" {item}" * 60
+    for word in WORDS:
+        yield f"({word} {word}" + f" {word}" * 60
     for _ in range(180):
         for relation in RELATIONS.values():
             named = {"s": rng.choice(WORDS), "o": rng.choice(WORDS)}
@@ -95,7 +102,81 @@ def learn(seed: int = 0) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     backend.train_from_iterator(text(seed), trainer)
-    return wrap(backend)
+    return wrap(extended(backend))
+
+
+def longer(folder: Path) -> PreTrainedTokenizerFast:
+    """A saved tokenizer with whole tokens for the words of the prompts."""
+    return wrap(extended(load(folder).backend_tokenizer))
+
+
+def extended(backend: Tokenizer) -> Tokenizer:
+    """The same with whole tokens for the words of the prompts, which it would spell.
+
+    Names and sentences of the world keep their tokens: a word whose merges would change those
+    stays spelled.
+    """
+    names_and_sentences = list(dict.fromkeys(_unchanged()))
+    before = [e.tokens for e in backend.encode_batch(names_and_sentences)]
+    for word in sorted(
+        {f" {word}" for line in prompted() for word in re.findall("[A-Za-z]+", line)}
+    ):
+        tokens = backend.encode(word).tokens
+        if len(tokens) == 1:
+            continue
+        state = json.loads(backend.to_str())
+        for end in range(2, len(tokens) + 1):
+            merged = "".join(tokens[:end])
+            state["model"]["merges"].append(["".join(tokens[: end - 1]), tokens[end - 1]])
+            state["model"]["vocab"].setdefault(merged, len(state["model"]["vocab"]))
+        longer = Tokenizer.from_str(json.dumps(state))
+        if [e.tokens for e in longer.encode_batch(names_and_sentences)] == before:
+            backend = longer
+    return backend
+
+
+def _unchanged() -> Iterator[str]:
+    for stem in names.STEMS:
+        yield from (f" {stem}{ending}" for ending in ENDINGS)
+    yield from (f" {word} ({word}" for word in WORDS)
+    for relation in RELATIONS.values():
+        for pattern in (*relation.phrasings, *relation.questions, *relation.noun):
+            yield pattern.format(s=WORDS[0], o=WORDS[1])
+    for asked in (*COMPARISONS.values(), *SAME.values()):
+        yield from (a.format(a=WORDS[0], b="yes no") for a in asked)
+    yield f"{prompts.ROLE} {prompts.DOCUMENTS} {prompts.ANSWER_TASK} {prompts.REASON_TASK} {MARKER}"
+
+
+def prompted() -> tuple[str, ...]:
+    """The texts of all prompts."""
+    return (
+        *item.ASSISTANT.values(),
+        item.READY,
+        item.ANNOUNCE,
+        item.REFERENCE_FOLLOWS,
+        item.GO_ON,
+        item.RECEIVED,
+        *item.REFERENCE.values(),
+        item.DOUBT,
+        item.UTILITY,
+        *item.WRITE_FIRST.values(),
+        item.SELECT,
+        item.JUDGE,
+        *item.RANK.values(),
+        item.RANK_FORM,
+        item.INFORMATION_TASK,
+        summary.TASK,
+        self_report.TASK,
+        judge.INSTRUCTION,
+        preferences.INSTRUCTION,
+        _sources.BACKGROUND_TASK,
+        _flare_questions.EXPAND_TASK,
+        _flare_questions.ASK_TASK,
+        _self_ask.TASK,
+        _self_ask.OPENING,
+        flare_instruct.SEARCH_TASK,
+        "First answer Second answer Same Different different unclear not known",
+    )
 
 
 def name_tokens(learned: PreTrainedTokenizerFast) -> torch.Tensor:

@@ -28,10 +28,10 @@ from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import blocks, guidance, tokenizer, world
+from hopscope.lab.hopland import blocks, growth, guidance, tokenizer, world
 from hopscope.lab.hopland.blocks import Batch, Packed
 from hopscope.lab.hopland.contexts import Example, Sampler
-from hopscope.lab.hopland.curriculum import CLOSED, CLOSED_SHARE, STAGES
+from hopscope.lab.hopland.curriculum import CLOSED, STAGES, TRAINED
 from hopscope.lab.hopland.names import Forge
 from hopscope.lab.hopland.searched import Searched
 from hopscope.lab.hopland.validation import HeldOut, measure, validation
@@ -66,8 +66,15 @@ def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, f
     while True:
         stage = STAGES[place.value]
         sampler = next(large if rng.random() < stage.searched else small)
-        closed = stage.mix.missing > 0 and rng.random() < CLOSED_SHARE
-        example = Sampler.example(sampler, CLOSED) if closed else sampler.example(stage.mix)
+        draw = rng.random()
+        if (draw := draw - stage.closed) < 0:
+            example = Sampler.example(sampler, CLOSED)
+        elif (draw := draw - stage.asides) < 0:
+            example = sampler.aside(stage.mix)
+        elif draw < stage.dialogues:
+            example = sampler.dialogue(stage.mix)
+        else:
+            example = sampler.example(stage.mix)
         yield example, stage.passage_weight
 
 
@@ -202,21 +209,36 @@ class Average:
 class Trainer:
     """Model, optimiser and clock; everything a checkpoint holds."""
 
-    def __init__(self, out: Path, minutes: float, seed: int, layers: int, width: int) -> None:
+    def __init__(
+        self,
+        out: Path,
+        *,
+        minutes: float,
+        seed: int,
+        layers: int,
+        width: int,
+        rate: float,
+        start: Path | None,
+    ) -> None:
         torch.manual_seed(seed)
+        self.rate = rate
         self.out, self.minutes, self.seed = out, minutes, seed
         self.folder = out / "tokenizer"
         if not self.folder.exists():
-            tokenizer.save(tokenizer.learn(seed), self.folder)
+            learned = tokenizer.learn(seed) if start is None else tokenizer.longer(start)
+            tokenizer.save(learned, self.folder)
         self.learned = tokenizer.load(self.folder)
         self.model = LlamaForCausalLM(config(self.learned, layers=layers, width=width))
+        if start is not None:
+            growth.grow(self.model, self.learned, start)
         self.layers = layers
         self.forward = torch.compile(guidance.states, dynamic=True)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01, fused=True
         )
         self.averaged = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGING))
-        self.step, self.tokens, self.seconds, self.place = 0, 0, 0.0, -1
+        self.step, self.tokens, self.seconds = 0, 0, 0.0
+        self.place = -1 if start is None else TRAINED
         self.path = out / "checkpoint.pt"
         if self.path.exists():
             saved = torch.load(self.path, weights_only=True)
@@ -269,7 +291,7 @@ class Trainer:
             1.0, (self.step + 1) / WARM_UP_STEPS
         )
         for group in self.optimizer.param_groups:
-            group["lr"] = PEAK_RATE * share
+            group["lr"] = self.rate * share
         found = losses(self.model, self.forward, batch)
         guided = max(LAST_GUIDANCE, GUIDANCE * (1 - self.progress / GUIDED_UNTIL))
         (found.answers + guided * found.pointing).backward()
@@ -356,13 +378,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint and curve")
     parser.add_argument("--minutes", type=float, default=85, help="training time in all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--layers", type=int, default=5)
+    parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--width", type=int, default=192)
+    parser.add_argument("--rate", type=float, default=PEAK_RATE, help="highest learning rate")
+    parser.add_argument("--start", type=Path, help="folder of a trained reader to go on from")
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.out.mkdir(parents=True, exist_ok=True)
-    Trainer(given.out, given.minutes, given.seed, given.layers, given.width).run()
+    trainer = Trainer(
+        given.out,
+        minutes=given.minutes,
+        seed=given.seed,
+        layers=given.layers,
+        width=given.width,
+        rate=given.rate,
+        start=given.start,
+    )
+    trainer.run()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from hopscope.lab.hopland.blocks import Batch
 from hopscope.lab.hopland.contexts import Mix, Sampler
 from hopscope.lab.hopland.curriculum import FULL
 from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.questions import Asked
+from hopscope.lab.hopland.turns import Turn
 
 HeldOut = list[tuple[Batch, list[list[str]]]]
 
@@ -19,12 +21,13 @@ HeldOut = list[tuple[Batch, list[list[str]]]]
 def validation(learned: PreTrainedTokenizerFast, *, contexts: int = 120) -> HeldOut:
     """Batches from worlds of test names, with the cell of each question block."""
     rng = random.Random("validation")
-    mix = Mix((5,), FULL, reasoning=0.5, missing=0.25, broken=0.25)
+    mix = Mix((5,), FULL, reasoning=0.3, missing=0.25, broken=0.25, others=0.5)
     drawn = []
     for seed in range(contexts // 4):
         made = world.make(900_000 + seed, split="test", phrasing="mixed")
         sampler = Sampler(made, rng, Forge(rng, "test", world.RESERVED))
         drawn += [sampler.example(mix) for _ in range(4)]
+        drawn += [sampler.dialogue(mix), sampler.aside(mix)]
     batches = []
     for i in range(0, len(drawn), 12):
         part = drawn[i : i + 12]
@@ -32,10 +35,7 @@ def validation(learned: PreTrainedTokenizerFast, *, contexts: int = 120) -> Held
             (
                 blocks.collate(blocks.pack(learned, part, passage_weight=0.0)),
                 [
-                    [
-                        cell(asked.kind, len(asked.steps), reasoned, absent)
-                        for (asked, reasoned), absent in zip(e.asked, e.missing, strict=True)
-                    ]
+                    [cell(asked, turn) for asked, turn in zip(e.asked, e.turns, strict=True)]
                     for e in part
                 ],
             )
@@ -43,10 +43,13 @@ def validation(learned: PreTrainedTokenizerFast, *, contexts: int = 120) -> Held
     return batches
 
 
-def cell(kind: str, hops: int, reasoned: bool, absent: bool) -> str:
+def cell(asked: Asked, turn: Turn) -> str:
     """The name under which a validation question is counted."""
-    name = f"{hops} hops" if kind == "chain" else kind
-    return f"{name}{' reasoned' if reasoned else ''}{' absent' if absent else ''}"
+    name = f"{len(asked.steps)} hops" if asked.kind == "chain" else asked.kind
+    if turn.kind not in ("answer", "reasoned"):
+        name = ""
+    kind = "" if turn.kind == "answer" else turn.kind
+    return " ".join(filter(None, (name, kind, "absent" if turn.absent else "")))
 
 
 @torch.inference_mode()

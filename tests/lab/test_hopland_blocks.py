@@ -34,8 +34,9 @@ def shape(layers: int) -> LlamaConfig:
 def examples(n: int) -> list[Example]:
     rng = random.Random(0)
     drawn = Sampler(world.make(1, split="train"), rng, Forge(rng, "train", world.RESERVED))
-    mix = Mix((0, 2, 5), (("1", 1.0), ("2", 1.0), ("yesno", 1.0)), 0.5, 0.3, questions=4)
-    return [drawn.example(mix) for _ in range(n)]
+    mix = Mix((0, 2, 5), (("1", 1.0), ("2", 1.0), ("yesno", 1.0)), 0.4, 0.3, 0.3, 5, others=0.6)
+    kinds = (drawn.example, drawn.example, drawn.dialogue, drawn.aside)
+    return [kinds[i % 4](mix) for i in range(n)]
 
 
 def ids(text: str) -> list[int]:
@@ -74,35 +75,31 @@ def test_the_template_gives_one_beginning_of_text_and_ends_where_the_answer_begi
 def test_a_block_has_the_logits_of_the_single_conversation_the_product_sends() -> None:
     torch.manual_seed(0)
     model = LlamaForCausalLM(shape(layers=2)).eval()
-    drawn = examples(3)
-    batch = blocks.collate(blocks.pack(learned(), drawn, passage_weight=0.0))
-    with torch.inference_mode():
-        together = model(
-            input_ids=batch.ids,
-            attention_mask=blocks.mask(batch.segments),
-            position_ids=batch.positions,
-        ).logits
-        for row, example in enumerate(drawn):
-            for number, (asked, reasoned) in enumerate(example.asked, start=1):
-                ask = prompts.chain_of_thought if reasoned else prompts.short_answer
-                messages = [m.model_dump() for m in ask(asked.text, example.passages).messages]
-                messages.append(
-                    {
-                        "role": "assistant",
-                        "content": asked.reasoning if reasoned else asked.answer,
-                    }
-                )
-                text = learned().apply_chat_template(messages, tokenize=False)
-                alone = model(input_ids=torch.tensor([ids(text)])).logits[0]
-                own = (batch.segments[row] == 0) | (batch.segments[row] == number)
-                torch.testing.assert_close(together[row, own], alone, atol=1e-4, rtol=1e-4)
+    drawn = examples(8)
+    for part in (drawn[:4], drawn[4:]):
+        batch = blocks.collate(blocks.pack(learned(), part, passage_weight=0.0))
+        with torch.inference_mode():
+            together = model(
+                input_ids=batch.ids,
+                attention_mask=blocks.mask(batch.segments),
+                position_ids=batch.positions,
+            ).logits
+            for row, example in enumerate(part):
+                for number, turn in enumerate(example.turns, start=1):
+                    messages = [m.model_dump() for m in example.opening]
+                    messages.append({"role": "user", "content": turn.user})
+                    messages.append({"role": "assistant", "content": turn.begun + turn.said})
+                    text = learned().apply_chat_template(messages, tokenize=False)
+                    alone = model(input_ids=torch.tensor([ids(text)])).logits[0]
+                    own = (batch.segments[row] == 0) | (batch.segments[row] == number)
+                    torch.testing.assert_close(together[row, own], alone, atol=1e-4, rtol=1e-4)
 
 
 def test_the_loss_counts_answers_and_their_end_token_only() -> None:
     drawn = examples(1)
     [packed] = blocks.pack(learned(), drawn, passage_weight=0.0)
     counted = [i for i, w in zip(packed.ids, packed.weights, strict=True) if w]
-    assert counted.count(learned().eos_token_id) == len(drawn[0].asked)
+    assert counted.count(learned().eos_token_id) == len(drawn[0].turns)
     assert learned().convert_tokens_to_ids(tokenizer.USER) not in counted
     assert learned().convert_tokens_to_ids(tokenizer.ASSISTANT) not in counted
 
@@ -118,12 +115,12 @@ def test_a_source_holds_the_token_that_is_to_be_read_there() -> None:
 
 
 def test_two_hops_are_guided_by_way_of_the_end_of_the_first_object() -> None:
-    drawn = [e for e in examples(30) if any(len(a.steps) == 2 for a, _ in e.asked)]
+    drawn = examples(40)
     packed = blocks.pack(learned(), drawn, passage_weight=0.0)
     found = [(e, p, s) for e, p in zip(drawn, packed, strict=True) for s in p.sources if s.before]
     assert found
     for example, p, s in found:
-        bridges = {asked.steps[0].object for asked, _ in example.asked if len(asked.steps) == 2}
+        bridges = {fact.object for asked in example.asked for fact in asked.steps[:-1]}
         start = " ".join(learned().decode(p.ids[: s.key + 1]).split())
         assert any(start.endswith(bridge) for bridge in bridges)
 

@@ -23,11 +23,10 @@ def drawn() -> Searched:
 def test_the_first_two_questions_ask_for_the_chain_that_was_searched_for(drawn: Searched) -> None:
     for _ in range(40):
         example = drawn.example(MIX)
-        (short, reasoned), (long, with_reasoning), *_ = example.asked
-        assert not reasoned
-        assert with_reasoning
+        short, long, *_ = example.asked
+        assert [turn.kind for turn in example.turns[:2]] == ["answer", "reasoned"]
         assert short.steps == long.steps
-        assert example.missing[0] == example.missing[1]
+        assert example.turns[0].absent == example.turns[1].absent
 
 
 def test_a_question_lacks_evidence_exactly_when_no_shown_passage_tells_a_step(
@@ -37,9 +36,9 @@ def test_a_question_lacks_evidence_exactly_when_no_shown_passage_tells_a_step(
     for _ in range(60):
         example = drawn.example(MIX)
         known = {fact for facts in example.told for fact in facts} | set(FIXED_FACTS.values())
-        for (asked, _), lacking in zip(example.asked, example.missing, strict=True):
-            assert lacking == any(step not in known for step in asked.steps)
-        missing += example.missing[0]
+        for asked, turn in zip(example.asked, example.turns, strict=True):
+            assert turn.absent == any(step not in known for step in asked.steps)
+        missing += example.turns[0].absent
     assert 0 < missing < 60
 
 

@@ -1,0 +1,370 @@
+"""What the reader shall say to each prompt of the product, one function a prompt.
+
+Invariants: the prompts are those that the workflows send, built by the product's own functions;
+and what is to be said follows from the question's facts and from what the passages tell.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hopscope.lab.export.preferences import INSTRUCTION as REWRITE
+from hopscope.lab.hopland.questions import MARKER, Asked
+from hopscope.lab.hopland.relations import RELATIONS
+from hopscope.lab.hopland.world import FIXED_FACTS, Fact
+from hopscope.runtime import prompts
+from hopscope.runtime.compressors import summary
+from hopscope.runtime.ports import Statement
+from hopscope.runtime.rerankers import _item_prompts as item
+from hopscope.runtime.rerankers._item_prompts import Form
+from hopscope.runtime.types import Message, Passage, Prompt
+from hopscope.tracing.entailments import judge
+from hopscope.tracing.policies import self_report
+from hopscope.workflows import _flare_questions, _self_ask, flare_instruct
+from hopscope.workflows._sources import BACKGROUND_TASK
+
+SELECTION = "My selection:[{}]."
+JUDGMENTS = {True: "My judgment: Yes, it has utility.", False: "My judgment: No, it has none."}
+
+
+@dataclass(frozen=True)
+class Cue:
+    """Where a part of what is said can be read, which guides attention in training."""
+
+    start: int
+    end: int
+    """The part, in characters of what the reader writes."""
+    facts: tuple[Fact, ...] = ()
+    """It is the object of the last, which the facts before lead to."""
+    passage: int | None = None
+    """Or it is this passage's number in a dialogue."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The last message of a prompt, and what the reader shall say to it."""
+
+    kind: str
+    user: str
+    said: str
+    begun: str = ""
+    """What the prompt lets the reader have written already; it is not learned."""
+    cues: tuple[Cue, ...] = ()
+    faint: int | None = None
+    """From this character of what is said on the loss counts little: a list's tail."""
+    absent: bool = False
+    """Whether the passages lack a fact that the answer needs."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A question over passages."""
+
+    rng: random.Random
+    asked: Asked
+    passages: tuple[Passage, ...]
+    told: tuple[tuple[Fact, ...], ...]
+    """For each passage, the facts it states."""
+    other: str
+    """A name of the answer's type that is not the answer."""
+
+    @property
+    def facts(self) -> frozenset[Fact]:
+        """All that the passages tell."""
+        return frozenset(fact for facts in self.told for fact in facts)
+
+    def known(self, fact: Fact) -> bool:
+        """Whether the passages tell it or it stands in every world."""
+        return fact in self.facts or FIXED_FACTS.get((fact.subject, fact.relation)) == fact
+
+    @property
+    def lacking(self) -> bool:
+        """Whether some fact that the answer needs is not known."""
+        return not all(map(self.known, self.asked.steps))
+
+    @property
+    def gold(self) -> list[int]:
+        """Numbers, from 1, of the passages that tell a fact of the question, in its order."""
+        found = [
+            number
+            for step in self.asked.steps
+            for number, facts in enumerate(self.told, start=1)
+            if step in facts
+        ]
+        return list(dict.fromkeys(found))
+
+
+Task = Callable[[Scene], Turn]
+
+
+def _last(prompt: Prompt) -> str:
+    return prompt.messages[-1].content
+
+
+def _task(scene: Scene, task: str) -> str:
+    return f"Question: {scene.asked.text}\n{task}"
+
+
+def _direct(scene: Scene, start: int = 0) -> tuple[Cue, ...]:
+    """A short answer is read at the last fact, found by way of the facts before it."""
+    if scene.asked.kind != "chain":
+        return ()
+    return (Cue(start, start + len(scene.asked.answer), scene.asked.steps),)
+
+
+def _sentences(scene: Scene, text: str, start: int = 0) -> tuple[Cue, ...]:
+    """Each sentence is read at its own fact."""
+    cues = []
+    for sentence, fact in zip(scene.asked.sentences, scene.asked.steps, strict=True):
+        at = text.find(sentence, start)
+        if at >= 0:
+            end = at + len(sentence) - 1
+            cues.append(Cue(end - len(fact.object), end, (fact,)))
+    return tuple(cues)
+
+
+def _query(fact: Fact) -> str:
+    return RELATIONS[fact.relation].questions[0].format(s=fact.subject)
+
+
+def answer(scene: Scene) -> Turn:
+    """The bare answer."""
+    user = _last(prompts.short_answer(scene.asked.text))
+    return Turn("answer", user, scene.asked.answer, cues=_direct(scene))
+
+
+def reasoned(scene: Scene) -> Turn:
+    """A chain of thought."""
+    said = scene.asked.reasoning
+    user = _last(prompts.chain_of_thought(scene.asked.text))
+    return Turn("reasoned", user, said, cues=_sentences(scene, said))
+
+
+def search(scene: Scene) -> Turn:
+    """FLARE-instruct: write on up to the first fact that is not known, and search for that."""
+    sentences, steps = scene.asked.sentences, scene.asked.steps
+    done = scene.rng.choice((0, 0, *range(len(steps) + 1)))
+    begun = " ".join(sentences[:done])
+    more = []
+    for sentence, fact in zip(sentences[done:], steps[done:], strict=True):
+        if not scene.known(fact):
+            more.append(f"[Search({_query(fact)})]")
+            break
+        more.append(sentence)
+    else:
+        more.append(f"{MARKER} {scene.asked.answer}.")
+    said = f"{' ' if begun else ''}{' '.join(more)}"
+    cues = _sentences(scene, begun + said)
+    written = tuple(cue for cue in cues if cue.start >= len(begun))
+    return Turn("search", _task(scene, flare_instruct.SEARCH_TASK), said, begun, written)
+
+
+def self_ask(scene: Scene) -> Turn:
+    """Follow-up questions and their answers; a question of one fact needs none."""
+    asked, text, cues = scene.asked, _self_ask.OPENING, []
+    if len(asked.steps) == 1:
+        text += f" No.\n{_self_ask.FINAL} "
+        cues += _direct(scene, len(text))
+    else:
+        text += " Yes."
+        for fact in asked.steps:
+            text += f"\nFollow up: {_query(fact)}\n{_self_ask.INTERMEDIATE} "
+            cues.append(Cue(len(text), len(text) + len(fact.object), (fact,)))
+            text += fact.object
+        text += f"\n{_self_ask.FINAL} "
+    text += asked.answer
+    begun = _self_ask.OPENING
+    return Turn(
+        "self_ask", _task(scene, _self_ask.TASK), text.removeprefix(begun), begun, tuple(cues)
+    )
+
+
+def information(scene: Scene) -> Turn:
+    """An implicit answer: the facts that are needed."""
+    said = _information(scene)
+    return Turn(
+        "information",
+        _last(item.answer(scene.asked.text, (), "implicit")),
+        said,
+        cues=_sentences(scene, said),
+    )
+
+
+def _information(scene: Scene) -> str:
+    return f"Necessary information: [{' '.join(scene.asked.sentences)}]"
+
+
+def background(scene: Scene) -> Turn:
+    """EoR's parametric knowledge: a document of the facts that are needed."""
+    return Turn("background", _task(scene, BACKGROUND_TASK), " ".join(scene.asked.sentences))
+
+
+def summarise(scene: Scene) -> Turn:
+    """What the documents tell of what is needed; of none of it, the first fact they tell."""
+    steps = [f for f in scene.asked.steps if f in scene.facts] or list(scene.told[0][:1])
+    canonical = [RELATIONS[f.relation].canonical.format(s=f.subject, o=f.object) for f in steps]
+    said = " ".join(dict.fromkeys(canonical))
+    words = scene.rng.choice((summary.WORDS, summary.WORDS, 50, 100))
+    user = _last(summary.request(scene.asked.text, (), 0, words).prompt)
+    return Turn("summary", user, said, cues=_sentences(scene, said))
+
+
+def enough(scene: Scene) -> Turn:
+    """Whether the passages and what is known by heart hold the answer."""
+    said = "No" if scene.lacking else "Yes"
+    return Turn("enough", _task(scene, self_report.TASK), said)
+
+
+def expand(scene: Scene) -> Turn:
+    """FLARE's explicit queries: the phrase that a span of the draft begins."""
+    user, fact = _draft(scene)
+    words = fact.object.split()
+    span = " ".join(words[: scene.rng.randint(1, len(words))])
+    return Turn("expand", f"{user}\n{_flare_questions.EXPAND_TASK.format(span=span)}", fact.object)
+
+
+def ask(scene: Scene) -> Turn:
+    """FLARE's explicit queries: the question that a span of the draft answers."""
+    user, fact = _draft(scene)
+    words = fact.object.split()
+    span = " ".join(words[scene.rng.choice((0, 0, 0, len(words) - 1)) :])
+    return Turn("ask", f"{user}\n{_flare_questions.ASK_TASK.format(span=span)}", _query(fact))
+
+
+def _draft(scene: Scene) -> tuple[str, Fact]:
+    """The question with the answer up to a sentence, and that sentence's fact."""
+    place = scene.rng.randrange(len(scene.asked.steps))
+    written = " ".join(scene.asked.sentences[: place + 1])
+    return f"Question: {scene.asked.text}\nAnswer: {written}", scene.asked.steps[place]
+
+
+def rewrite(scene: Scene) -> Turn:
+    """The query that finds the first passage needed."""
+    return Turn("rewrite", scene.asked.text, _query(scene.asked.steps[0]))
+
+
+def same(scene: Scene) -> Turn:
+    """Whether two answers say the same; equal ones are never asked about."""
+    asked, rng = scene.asked, scene.rng
+    alike = rng.random() < 0.5
+    name = asked.answer if alike else scene.other
+    forms = [f"It is {name}.", f"The answer is {name}."]
+    if asked.kind == "chain":
+        forms.append(asked.sentences[-1].replace(asked.answer, name))
+    said = rng.choice(forms)
+    if not alike and rng.random() < 0.5:
+        said = name
+    statement = Statement(asked.text, said, asked.answer)
+    return Turn("same", _last(judge.prompt(statement)), "Same" if alike else "Different")
+
+
+def pointwise(scene: Scene) -> Turn:
+    """Whether one passage is useful."""
+    rng = scene.rng
+    number = rng.choice(scene.gold or [1]) if rng.random() < 0.5 else 0
+    number = number or rng.randint(1, len(scene.passages))
+    form, reference = _reference(scene) if rng.random() < 0.6 else ("explicit", "")
+    prompt = item.pointwise(scene.asked.text, scene.passages[number - 1], reference, form, None)
+    return Turn("judge", _last(prompt), JUDGMENTS[number in scene.gold])
+
+
+def _reference(scene: Scene, form: Form | None = None) -> tuple[Form, str]:
+    """A pseudo-answer: mostly the right one."""
+    form = form or scene.rng.choice(("explicit", "implicit"))
+    right = scene.asked.answer, " ".join(scene.asked.sentences)
+    wrong = scene.other, right[1].replace(scene.asked.answer, scene.other)
+    return form, (right if scene.rng.random() < 0.8 else wrong)[form == "implicit"]
+
+
+def dialogue(scene: Scene, *, referred: bool) -> tuple[tuple[Message, ...], list[Turn]]:
+    """Passages one by one, then selections and a ranking by utility."""
+    refer = {form: _reference(scene, form)[1] if referred else "" for form in item.REFERENCE}
+    turns: list[Turn] = []
+    opening: tuple[Message, ...] = ()
+    firsts: list[Form | None] = [None] if referred else [None, "explicit", "implicit"]
+    forms: list[Form] = ["explicit", "implicit"] if referred else ["explicit"]
+    for form in forms:
+        for first in firsts:
+            prompt = item.listwise(scene.asked.text, scene.passages, refer[form], form, first)
+            opening = prompt.messages[:-1]
+            turns.append(_select(scene, _last(prompt), first))
+    form = scene.rng.choice(forms)
+    prompt = item.ranking(scene.asked.text, scene.passages, refer[form], form, "utility")
+    turns.append(_rank(scene, _last(prompt)))
+    return opening, turns
+
+
+def relevance(scene: Scene, *, referred: bool) -> tuple[tuple[Message, ...], list[Turn]]:
+    """Passages one by one, then a ranking by relevance."""
+    form, reference = _reference(scene) if referred else ("explicit", "")
+    prompt = item.ranking(scene.asked.text, scene.passages, reference, form, "relevance")
+    return prompt.messages[:-1], [_rank(scene, _last(prompt))]
+
+
+def _select(scene: Scene, user: str, first: Form | None) -> Turn:
+    said, cues = "", list[Cue]()
+    if first == "explicit":
+        said = "Answer: "
+        cues += _direct(scene, len(said))
+        said += f"{scene.asked.answer}\n"
+    elif first == "implicit":
+        said = f"{_information(scene)}\n"
+        cues += _sentences(scene, said)
+    chosen = sorted(scene.gold)
+    said, numbered = _numbered(said + "My selection:[", chosen, ",")
+    kind = "select" if first is None else f"select after {first}"
+    return Turn(kind, user, said + "].", cues=(*cues, *numbered))
+
+
+def _rank(scene: Scene, user: str) -> Turn:
+    """The useful ones in the order of the reasoning, then the others as they stood."""
+    gold = scene.gold
+    rest = [n for n in range(1, len(scene.passages) + 1) if n not in gold]
+    said, cues = _numbered("", [*gold, *rest], " > ")
+    faint = cues[len(gold)].start if rest else None
+    return Turn("rank", user, said, cues=cues[: len(gold)], faint=faint)
+
+
+def _numbered(text: str, numbers: Sequence[int], between: str) -> tuple[str, tuple[Cue, ...]]:
+    cues = []
+    for place, number in enumerate(numbers):
+        text += f"{between if place else ''}["
+        cues.append(Cue(len(text), len(text) + len(str(number)), passage=number))
+        text += f"{number}]"
+    return text, tuple(cues)
+
+
+OVER_PASSAGES: tuple[tuple[Task, float], ...] = (
+    (search, 2.0),
+    (self_ask, 3.0),
+    (information, 1.5),
+    (summarise, 1.5),
+    (enough, 2.5),
+)
+"""Tasks with their weights, besides the bare answer and the chain of thought."""
+WITHOUT_PASSAGES: tuple[tuple[Task, float], ...] = (
+    (search, 2.0),
+    (self_ask, 1.5),
+    (information, 1.0),
+    (background, 1.5),
+    (enough, 1.5),
+    (expand, 1.0),
+    (ask, 1.5),
+)
+ROLE = (prompts.system(()),)
+OPENINGS: tuple[tuple[tuple[Message, ...], Task, float], ...] = (
+    ((Message(role="system", content=REWRITE),), rewrite, 1.0),
+    (judge.prompt(Statement("", "", "")).messages[:-1], same, 1.0),
+    (item.pointwise("", Passage(text="."), "", "explicit", None).messages[:-1], pointwise, 3.0),
+)
+"""Prompts that open in their own way and show no documents there."""
+
+
+def drawn(rng: random.Random, tasks: Sequence[tuple[Task, float]]) -> Task:
+    """One of them, by weight."""
+    return rng.choices([task for task, _ in tasks], [weight for _, weight in tasks])[0]
+
+
+def made(task: Task, scene: Scene) -> Turn:
+    """A task's turn, which knows whether its evidence lacks."""
+    return replace(task(scene), absent=scene.lacking)
