@@ -5,7 +5,7 @@ VLLM ?= .venv-vllm
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-vllm check format bench clean
+.PHONY: help demo test test-vllm check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -49,6 +49,9 @@ bench: $(BIN)/pytest ## Measure recall on real data, credit and workflows on Hop
 	$(BIN)/python benchmarks/demo_on_average.py
 	$(BIN)/python benchmarks/workflows.py
 	$(BIN)/python benchmarks/equivalence.py
+
+lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known, offline.
+	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
 	rm -rf $(VENV) $(VLLM) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopscope.cli import render, wiring
-from hopscope.cli.run import Json, Seed
+from hopscope.cli import render, validity, wiring
+from hopscope.cli.run import Json, ReaderSpec, Seed
 
 if TYPE_CHECKING:
     from hopscope.lab.equivalence.evaluate import Agreement, Evaluation, LexicalMatch, Mistake
     from hopscope.runtime.ports import Entailment
 
-app = typer.Typer(help="Measure the measuring instruments.", no_args_is_help=True)
+app = typer.Typer()
 
 LEXICAL = "lexical"
 """Here the papers' lexical match, which is a metric and no entailment."""
@@ -27,9 +27,52 @@ class Part(StrEnum):
     held_out = "held-out"
 
 
-@app.callback()
-def _group() -> None:
-    """Measure the measuring instruments."""
+@app.callback(invoke_without_command=True)
+def suites(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="A suite of `hopscope list suites`; repeatable, by default all. "
+            "[env var: HOPSCOPE_LAB_ONLY, one a line]",
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1, envvar="HOPSCOPE_LAB_LIMIT", help="Questions of each kind, for each suite."
+        ),
+    ] = 100,
+    seed: Seed = 0,
+    reader: ReaderSpec = wiring.TINY,
+    other_reader: Annotated[
+        str | None,
+        typer.Option(
+            "--other-reader",
+            metavar="tiny|hf:MODEL",
+            help="A second reader of less ability, for what is told by two; by default a small "
+            "one, where this installation has it.",
+            envvar="HOPSCOPE_LAB_OTHER_READER",
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool,
+        typer.Option("--markdown", help="Print Markdown tables.", envvar="HOPSCOPE_LAB_MARKDOWN"),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Measure the measuring instruments: meters, credit rules and workflows, on worlds made from
+    the seed, where the true worth of every passage is known."""
+    from hopscope.runtime.errors import UsageError
+
+    if context.invoked_subcommand is None:
+        if json and markdown:
+            raise UsageError("--json and --markdown exclude each other")
+        form = "json" if json else "markdown" if markdown else None
+        names = only or wiring.lines("HOPSCOPE_LAB_ONLY")
+        validity.run(names, reader, other_reader, seed=seed, limit=limit, form=form)
 
 
 @app.command("equivalence")

@@ -22,6 +22,7 @@ class Kind(StrEnum):
     entailments = "entailments"
     policies = "policies"
     tables = "tables"
+    suites = "suites"
 
 
 def list_components(
@@ -29,7 +30,7 @@ def list_components(
     json: Json = False,
 ) -> None:
     """List workflows, what finds, fuses, reranks or compresses passages, readers, meters, answer
-    metrics, credit rules, entailments, policies or tables."""
+    metrics, credit rules, entailments, policies, tables or validity suites."""
     from importlib import import_module
 
     from hopscope.runtime import components
@@ -48,6 +49,7 @@ def list_components(
         Kind.entailments: "hopscope.tracing.entailments",
         Kind.policies: "hopscope.tracing.policies",
         Kind.tables: "hopscope.lab.tables",
+        Kind.suites: "hopscope.lab.validity",
     }
     package = import_module(home[kind])
     rows: list[dict[str, object]] = []

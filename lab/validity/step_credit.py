@@ -1,0 +1,227 @@
+"""Does credit find the steps that brought gold? AUROC of credit rules and of plain baselines.
+
+IRCoT runs on two- and three-hop questions; a case is a step that brought a shown passage, and it is
+right when one of them is gold. Credit is that of the product, by SePer; the baselines need no
+reader: the search's own score and 1/rank of the best passage brought, 1/place of the step in the
+run, words of the gold answer in the text, and by how much the text raises the TF-IDF similarity of
+the evidence with question and gold answer. The rows of the perfect reader are ceilings: what the
+rule would say if the reader answered if and only if it saw all gold.
+
+Trivedi et al. 2023 (arXiv 2212.10509) for IRCoT; Shapley 1953.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.validity._bench import Bench, Item
+from hopscope.lab.validity._figures import table
+from hopscope.lab.validity._perfect import Perfect
+from hopscope.lab.validity._resampling import Pairs
+from hopscope.runtime.answers import normalise
+from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.ports import UtilityMeter
+from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
+from hopscope.tracing.appraisal import appraise
+from hopscope.tracing.credit import leave_one_out, shapley, trajectory
+from hopscope.tracing.games import contributions
+from hopscope.tracing.meters.seper import SePer
+from hopscope.workflows import ircot
+
+K = 2
+MAX_STEPS = 6
+HOPS = (2, 3)
+SHARE = 4
+"""One question in so many, of each number of hops: a run with its appraisal costs the most."""
+RULES = {"trajectory": trajectory, "leave-one-out": leave_one_out, "Shapley": shapley}
+PERFECT = " of a perfect reader"
+
+Similarity = Callable[[str, str], float]
+
+
+class Case(NamedTuple):
+    """A step that brought passages a model was shown."""
+
+    question: int
+    hops: int
+    gold: bool
+    """Whether one of them is gold."""
+    scores: dict[str, float | None]
+    """By rule or baseline; None where it was not measured."""
+
+
+def build(bench: Bench) -> list[Table]:
+    """One table: AUROC by rule, for all questions and by hops."""
+    items = [item for hops in HOPS for item in bench.chains(hops, -(-bench.limit // SHARE))]
+    similarity = _tf_idf(bench.passages)
+    cases: list[Case] = []
+    runs: list[Run] = []
+    for number, item in enumerate(items):
+        runs.append(_run(bench, item))
+        cases += _cases(bench, runs[-1], item, number, similarity)
+    return [_table(bench, cases, runs, items, similarity)]
+
+
+def _run(bench: Bench, item: Item) -> Run:
+    graph = ircot.build(k=K, max_steps=MAX_STEPS)
+    workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
+    deps = Deps(reader=bench.reader, retriever=bench.retriever, seed=bench.seed)
+    return run(workflow, item.question, deps)
+
+
+def _cases(
+    bench: Bench, found: Run, item: Item, number: int, similarity: Similarity | str
+) -> list[Case]:
+    """One for each step that brought something; none of a run that failed."""
+    if found.status != "ok":
+        return []
+    brought = contributions(found)
+    meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
+    scores = {
+        **_credits(bench, found, meter, ""),
+        **_credits(bench, found, Perfect(item), PERFECT),
+        **_baselines(found, brought, item, similarity),
+    }
+    gold = {passage.key for passage in item.gold}
+    return [
+        Case(
+            number,
+            item.hops,
+            any(passage.key in gold for passage in passages),
+            {name: of.get(step) for name, of in scores.items()},
+        )
+        for step, passages in brought.items()
+    ]
+
+
+def _credits(
+    bench: Bench, found: Run, meter: UtilityMeter, suffix: str
+) -> dict[str, dict[int, float | None]]:
+    """What the product credits each step with, by rule."""
+    rules = {module.build().name: name for name, module in RULES.items()}
+    credits = appraise(
+        found,
+        [meter],
+        [module.build() for module in RULES.values()],
+        Provenance(reader=bench.reader.name, entailment=bench.entailment.name, seed=bench.seed),
+    )
+    told: dict[str, dict[int, float | None]] = {name + suffix: {} for name in RULES}
+    for credit in credits:
+        if credit.rule in rules and credit.step is not None:
+            told[rules[credit.rule] + suffix][credit.step] = credit.measurement.value
+    return told
+
+
+def _baselines(
+    found: Run,
+    brought: Mapping[int, Sequence[Passage]],
+    item: Item,
+    similarity: Similarity | str,
+) -> dict[str, dict[int, float | None]]:
+    """What can be said of each step without a reader."""
+    steps = {step.index: step for step in found.steps}
+    told: dict[str, dict[int, float | None]] = {name: {} for name in BASELINES}
+    before = ""
+    sought = f"{item.question.text} {item.answer}"
+    for place, (index, passages) in enumerate(brought.items(), start=1):
+        text = " ".join(f"{passage.title} {passage.text}" for passage in passages)
+        score, rank = _best(steps[index], passages)
+        told["retriever score"][index] = score
+        told["1/rank"][index] = 1 / rank
+        told["1/place of the step"][index] = 1 / place
+        told["answer's words"][index] = overlap(item.answer, text)
+        if not isinstance(similarity, str):
+            after = f"{before} {text}"
+            told["TF-IDF gain"][index] = similarity(after, sought) - similarity(before, sought)
+            before = after
+    return told
+
+
+BASELINES = ("retriever score", "1/rank", "1/place of the step", "answer's words", "TF-IDF gain")
+
+
+def _best(step: Step, passages: Sequence[Passage]) -> tuple[float, int]:
+    """Score and rank, from 1, of the first of these passages in the step's ranking."""
+    keys = {passage.key for passage in passages}
+    return next(
+        (hit.score, rank)
+        for rank, hit in enumerate(step.ranked, start=1)
+        if hit.passage.key in keys
+    )
+
+
+def overlap(answer: str, text: str) -> float:
+    """The share of the answer's words that stand in the text, after normalisation."""
+    words, there = normalise(answer).split(), set(normalise(text).split())
+    return sum(word in there for word in words) / len(words) if words else 0.0
+
+
+def _tf_idf(passages: Sequence[Passage]) -> Similarity | str:
+    """Cosine similarity of texts by the world's TF-IDF weights, or why there is none."""
+    try:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+    except ModuleNotFoundError:
+        return str(MissingExtra("TF-IDF", "train"))
+    vectors = TfidfVectorizer().fit([f"{p.title} {p.text}" for p in passages])
+
+    def similarity(one: str, other: str) -> float:
+        rows = vectors.transform([one, other])
+        return float((rows[0] @ rows[1].T).sum())
+
+    return similarity
+
+
+def _table(
+    bench: Bench,
+    cases: Sequence[Case],
+    runs: Sequence[Run],
+    items: Sequence[Item],
+    similarity: Similarity | str,
+) -> Table:
+    whole = {
+        number
+        for number, (found, item) in enumerate(zip(runs, items, strict=True))
+        if item.holds(found.evidence) == 1
+    }
+    subsets = {"all": cases, "whole": [case for case in cases if case.question in whole]} | {
+        f"hops{hops}": [case for case in cases if case.hops == hops] for hops in HOPS
+    }
+    rows: list[dict[str, Cell]] = [
+        {
+            "rule": name,
+            **{column: _auroc(bench, of, name, similarity) for column, of in subsets.items()},
+        }
+        for name in (*RULES, *BASELINES, *(name + PERFECT for name in RULES))
+    ]
+    gold = sum(case.gold for case in cases)
+    failed = sum(found.status != "ok" for found in runs)
+    return table(
+        "auroc",
+        "AUROC for: this step brought a gold passage",
+        {
+            "rule": "",
+            "all": "all runs",
+            "whole": "runs that found all gold",
+            **{f"hops{hops}": f"{hops} hops" for hops in HOPS},
+        },
+        rows,
+        f"{len(cases)} steps of {len(runs)} IRCoT runs (k={K}), {gold} brought gold; "
+        f"{len(whole)} runs found all gold; {failed} runs failed",
+        f"95 % intervals: {Pairs((), (), bench.seed).method}",
+    )
+
+
+def _auroc(
+    bench: Bench, cases: Sequence[Case], name: str, similarity: Similarity | str
+) -> Measurement:
+    if name == "TF-IDF gain" and isinstance(similarity, str):
+        return Measurement(value=None, reason=similarity, estimator="auroc")
+    numbers = {number: i for i, number in enumerate(dict.fromkeys(c.question for c in cases))}
+    pairs = Pairs(
+        [float(case.gold) for case in cases],
+        [numbers[case.question] for case in cases],
+        bench.seed,
+    )
+    return pairs.auroc([case.scores[name] for case in cases])
