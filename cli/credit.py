@@ -150,7 +150,7 @@ def _credit(
     from hopscope.tracing.telemetry import captures_content, telemetry
 
     done = 0
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         ids = credit_runs.ids(store, specs)
         try:
             crediting = Crediting(wanted)

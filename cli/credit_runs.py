@@ -52,8 +52,7 @@ def ids(store: "Store", specs: Iterable[str]) -> list[str]:
     experiment by its name.
 
     Raises:
-        StoreError: there is no such run, or several.
-        UsageError: the experiment has no run yet.
+        UsageError: there is no such run or several, or the experiment has no run yet.
     """
     from hopscope.runtime.errors import UsageError
 

@@ -36,7 +36,7 @@ def check(db: Database = None, json: Json = False) -> None:
     """Derive every hash again, read every run; exit 1 if something is not as it was written."""
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         name, runs = store.name, len(store.ids())
         render.progress(f"checking {runs} runs in {name}")
         faults = store.verify()
@@ -58,7 +58,7 @@ def vacuum(db: Database = None, json: Json = False) -> None:
     """Give back the space that replaced and deleted runs took."""
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         name, before = store.name, store.size()
         store.vacuum()
         after = store.size()
@@ -87,7 +87,7 @@ def export(
     from hopscope.store.exporters import jsonl
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         if out == STDOUT:
             jsonl.export(store, sys.stdout, run_ids=runs)
             return

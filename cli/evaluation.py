@@ -103,7 +103,7 @@ def again(known: str, *, name: str | None, db: str | None) -> Asked:
         UsageError: there is none, or its questions are no longer what they were.
         CorpusError: likewise.
     """
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         before = store.experiments.find(known)
     settings = Settings.model_validate(before.settings)
     found = dataset.load(settings.data)

@@ -82,7 +82,7 @@ def rows(
     from hopscope.lab.export.sheets import sheet
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
         paths = {name: out / f"{name}.{form.value}" for name in flat.SHEETS}
         with (
@@ -136,7 +136,7 @@ def trec(
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
         erag, binary = None, False
         if labels is By.erag:
@@ -255,7 +255,7 @@ def preferences(
     from hopscope.store.store import Store
 
     given = rewriting.from_file(rewrites) if rewrites else None
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
         asked: dict[Question, list[Run]] = {}
         for item, run in _done(store, found):

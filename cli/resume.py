@@ -59,14 +59,14 @@ def resume(
 
 def _show_finished(run_id: str, db: str | None, *, json: bool) -> bool:
     """Show a run that is finished and appraised; whether it is."""
-    from hopscope.runtime.errors import StoreError
+    from hopscope.runtime.errors import UsageError
     from hopscope.store.store import Store
 
     with Store.open(db) as store:
         try:
             found, credits = store.load(run_id), store.credits(run_id)
             appraisals = store.appraisals(run_id)
-        except StoreError:  # killed before it was stored
+        except UsageError:  # killed before it was stored
             return False
     if found.status != "ok" or not credits:
         return False

@@ -22,7 +22,7 @@ def find(store: "Store", run: str) -> "Run":
     """The run of an id or the only one that begins so, or the `last`.
 
     Raises:
-        StoreError: there is none, or several.
+        UsageError: there is none, or several.
     """
     return store.latest() if run == LAST else store.load(run)
 
@@ -45,7 +45,7 @@ def show(
     """Show a stored run with the credit of every step."""
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         found = find(store, run)
         credits, appraisals = store.credits(found.id), store.appraisals(found.id)
     run_table.show_run(found, credits, appraisals, settings_hash=appraisal, json=json)
@@ -61,6 +61,6 @@ def ls(
     """List stored runs, the newest first."""
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         summaries = store.runs(limit=limit)
     render.show_summaries(summaries, json=json)

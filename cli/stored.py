@@ -35,17 +35,17 @@ def load(
     """The runs named, in that order, each once; else those stored, the newest first.
 
     Raises:
-        StoreError: there is no such run, or none at all.
+        UsageError: there is no such run, or none at all.
     """
-    from hopscope.runtime.errors import StoreError
+    from hopscope.runtime.errors import UsageError
     from hopscope.store.store import Store
 
-    with Store.open(db) as store:
+    with Store.open(db, create=False) as store:
         if ids:
             found = {run.id: run for run in map(store.load, ids)}
             return list(found.values())
         summaries = store.runs(limit=limit, workflow=workflow)
         if not summaries:
             of = f" of workflow {workflow}" if workflow else ""
-            raise StoreError(f"no runs{of} in {store.name} yet: make one with `hopscope run`")
+            raise UsageError(f"no runs{of} in {store.name} yet: make one with `hopscope run`")
         return [store.load(summary.id) for summary in summaries]

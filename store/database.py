@@ -43,6 +43,12 @@ class Database:
             event.listen(self._engine, "connect", _configure)
             event.listen(self._engine, "begin", _begin)
 
+    @property
+    def missing(self) -> bool:
+        """Whether it is a SQLite file that is not there."""
+        with self._boundary():
+            return self._path is not None and not self._path.exists()
+
     def prepare(self) -> None:
         """Make the folder of a SQLite file and switch the file to write-ahead logging.
 

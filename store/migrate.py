@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
-from hopscope.runtime.errors import StoreError
+from hopscope.runtime.errors import StoreError, UsageError
 from hopscope.store.database import Database
 from hopscope.store.schema import metadata
 
@@ -27,6 +27,21 @@ VERSION_TABLE = "hopscope_version"
 
 _POSTGRESQL_LOCK = 0x686F7073636F7065
 """Advisory lock held while migrating: the letters "hopscope"."""
+
+
+def require(database: Database) -> None:
+    """
+    Raises:
+        UsageError: there is no database, or none with our tables; it is as it was.
+    """
+    if not database.missing:
+        with database.reading() as connection:
+            if revision(connection) is not None:
+                return
+    raise UsageError(
+        f"no runs are kept in {database.name}: make one with `hopscope run`, or name another "
+        "database with --db or HOPSCOPE_DB"
+    )
 
 
 def upgrade(database: Database) -> str | None:

@@ -10,7 +10,7 @@ from typing import Self
 
 from sqlalchemy import Connection, select
 
-from hopscope.runtime.errors import StoreError
+from hopscope.runtime.errors import StoreError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
 from hopscope.store.answers import Answers, of_pairs
 from hopscope.store.database import Database
@@ -20,7 +20,7 @@ from hopscope.store.location import default_url as default_url
 from hopscope.store.location import resolve
 from hopscope.store.maintenance import read_size, vacuum
 from hopscope.store.migrate import HEAD as HEAD
-from hopscope.store.migrate import upgrade
+from hopscope.store.migrate import require, upgrade
 from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import runs
 from hopscope.store.summary import RunSummary, read_summaries
@@ -53,18 +53,23 @@ class Store:
         """Likewise what entailment models said of pairs of texts."""
 
     @classmethod
-    def open(cls, location: str | Path | None = None) -> Self:
-        """Open a database, made or brought up to date where necessary.
+    def open(cls, location: str | Path | None = None, *, create: bool = True) -> Self:
+        """Open a database, brought up to date where necessary.
 
-        `location` is a path, a SQLite or PostgreSQL URL, or None for `HOPSCOPE_DB` or else the
-        default of `hopscope.store.location`.
+        Args:
+            location: a path, a SQLite or PostgreSQL URL, or None for `HOPSCOPE_DB` or else the
+                default of `hopscope.store.location`.
+            create: whether to make one where there is none.
 
         Raises:
+            UsageError: there is none and none is to be made.
             StoreError: the database cannot be used; the message says why and what to do.
             MissingExtra: a PostgreSQL URL without the extra `postgres`.
         """
         database = Database(resolve(location))
         try:
+            if not create:
+                require(database)
             database.prepare()
             store = cls(database)
             store.found = upgrade(database)
@@ -125,7 +130,7 @@ class Store:
         """The run of this id, or of the only id that begins so.
 
         Raises:
-            StoreError: there is none, or more than one.
+            UsageError: there is none, or more than one.
         """
         with self._database.reading() as connection:
             return read_run(connection, self._find(connection, run_id))
@@ -134,13 +139,13 @@ class Store:
         """The run that was started last.
 
         Raises:
-            StoreError: there are no runs.
+            UsageError: there are no runs.
         """
         query = select(runs.c.number).order_by(runs.c.started.desc(), runs.c.number.desc()).limit(1)
         with self._database.reading() as connection:
             number = connection.execute(query).scalar()
             if number is None:
-                raise StoreError(f"no runs in {self.name} yet: make one with `hopscope run`")
+                raise UsageError(f"no runs in {self.name} yet: make one with `hopscope run`")
             return read_run(connection, number)
 
     def credits(self, run_id: str) -> list[Credit]:
@@ -148,7 +153,7 @@ class Store:
         whole run's first, then by step.
 
         Raises:
-            StoreError: as `load`.
+            UsageError: as `load`.
         """
         with self._database.reading() as connection:
             return read_credits(connection, self._find(connection, run_id))
@@ -157,7 +162,7 @@ class Store:
         """When a run, found as by `load`, was measured and what that cost, the latest last.
 
         Raises:
-            StoreError: as `load`.
+            UsageError: as `load`.
         """
         with self._database.reading() as connection:
             return read_appraisals(connection, self._find(connection, run_id))
@@ -202,8 +207,8 @@ class Store:
         query = select(runs.c.id, runs.c.number).where(runs.c.id >= run_id, runs.c.id <= end)
         found = connection.execute(query.order_by(runs.c.id).limit(6)).all() if run_id else []
         if not found:
-            raise StoreError(f"no run {run_id!r} in {self.name}: `hopscope ls` lists the runs")
+            raise UsageError(f"no run {run_id!r} in {self.name}: `hopscope ls` lists the runs")
         if len(found) > 1 and found[0].id != run_id:
             ids = ", ".join(row.id for row in found[:5]) + (", …" if len(found) > 5 else "")
-            raise StoreError(f"several runs begin with {run_id!r}: {ids}; give more of the id")
+            raise UsageError(f"several runs begin with {run_id!r}: {ids}; give more of the id")
         return int(found[0].number)

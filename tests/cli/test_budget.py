@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hopscope.cli.main import main
+from hopscope.store.store import Store
 
 ASK = "What is the employer of the mayor of Grand Nalmir?"
 
@@ -95,8 +96,8 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=nan"), "from 0 on"),
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=-5"), "from 0 on"),
         (("fit", "--from", "none", "--out", "no/p.json", "--budget", "tokens=9"), "no folder"),
-        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "none"),
-        (("frontier", "none"), "none"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "no experiment"),
+        (("frontier", "none"), "no experiment"),
         (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
     ],
 )
@@ -109,6 +110,7 @@ def test_budget_commands_say_what_is_wrong(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "r.db"))
+    Store.open(tmp_path / "r.db").close()
     code, out, err = call(capsys, "budget", *arguments)
     assert (code, out) == (2, "")
     assert told in err

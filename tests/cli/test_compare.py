@@ -16,6 +16,7 @@ from hopscope.lab import tables
 from hopscope.runtime import components
 from hopscope.runtime.answers import exact_match
 from hopscope.runtime.types import Run
+from hopscope.store.store import Store
 
 
 def compare(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -129,7 +130,10 @@ def test_wrong_use_is_told_in_one_message(
     assert "Traceback" not in err
 
 
-def test_a_database_elsewhere(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_unknown_experiment_says_how_to_begin_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    Store.open(tmp_path / "new.db").close()
     code, _, err = call(capsys, "compare", "x", "--db", str(tmp_path / "new.db"))
     assert code == 2
     assert "begin one with `hopscope eval`" in err

@@ -362,4 +362,4 @@ def test_control_c_keeps_the_credits_there_were(
 
 def test_an_unknown_run_is_told(capsys: pytest.CaptureFixture[str], database: list[str]) -> None:
     code, _, err = call(capsys, "credit", "nothing", *database)
-    assert (code, "no run 'nothing'" in err) == (1, True)
+    assert (code, "no run 'nothing'" in err) == (2, True)

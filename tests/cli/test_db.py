@@ -117,7 +117,7 @@ def test_an_export_that_fails_leaves_nothing(
     capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path
 ) -> None:
     code, _, err = call(capsys, "export", str(tmp_path / "out.jsonl"), "one", "three")
-    assert code == 1
+    assert code == 2
     assert "no run 'three'" in err
     code, _, err = call(capsys, "export", str(tmp_path / "no" / "out.jsonl"))
     assert code == 2

@@ -4,7 +4,7 @@ import pytest
 from run_examples import a_run, credits_of
 from sqlalchemy import event
 
-from hopscope.runtime.errors import StoreError
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Credit, Measurement, Provenance, Usage
 from hopscope.store.store import Store
 
@@ -72,9 +72,9 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store: Store) -> None:
     assert store.load("abc1").id == "abc1"
     assert store.load("AB").id == "ABE"
     assert store.load("ab_").id == "ab_"
-    with pytest.raises(StoreError, match=r"several runs begin with 'abc': abc1, abc2; give more"):
+    with pytest.raises(UsageError, match=r"several runs begin with 'abc': abc1, abc2; give more"):
         store.load("abc")
-    with pytest.raises(StoreError, match=r"several runs"):
+    with pytest.raises(UsageError, match=r"several runs"):
         store.credits("ab")
 
 
@@ -87,12 +87,12 @@ def test_a_whole_id_wins_over_longer_ones(store: Store) -> None:
 @pytest.mark.parametrize("run_id", ["", "nothing"])
 def test_an_unknown_run_says_how_to_list_them(store: Store, run_id: str) -> None:
     store.save(a_run())
-    with pytest.raises(StoreError, match=rf"no run '{run_id}' in .*`hopscope ls`"):
+    with pytest.raises(UsageError, match=rf"no run '{run_id}' in .*`hopscope ls`"):
         store.load(run_id)
 
 
 def test_the_latest_run_is_the_one_started_last(store: Store) -> None:
-    with pytest.raises(StoreError, match=r"no runs in .* yet"):
+    with pytest.raises(UsageError, match=r"no runs in .* yet"):
         store.latest()
     for name, minute in (("first", 0), ("last", 9), ("late-save", 5)):
         store.save(a_run(name, minute=minute))
