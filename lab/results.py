@@ -13,6 +13,7 @@ from math import nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopscope.lab.statistics import Bootstrap, Column, Floats
 from hopscope.runtime.errors import UsageError
@@ -24,6 +25,8 @@ from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case
 
 if TYPE_CHECKING:
     from hopscope.tracing.erag import ERAG
+
+Places = NDArray[np.int64]
 
 By = Literal["workflow", "experiment", "reader", "retriever", "seed", "hops", "kind"]
 """What rows of tables are told apart by, besides the arm: a setting of the experiments, or a
@@ -144,15 +147,17 @@ class Results:
     @cached_property
     def columns(self) -> dict[tuple[str, str], Column]:
         """The mean of each measure over each system's items, by system and measure."""
-        return {
-            (system, measure.name): self.mean(
-                [found.asked for found in rows],
-                [measure.of(found) for found in rows],
-                binary=measure.name in self.metrics and self.metrics[measure.name].binary,
-            )
-            for system, rows in self.by_system.items()
-            for measure in self.measures
-        }
+        found = {}
+        for system, rows in self.by_system.items():
+            places, ones = self._places([figures.asked for figures in rows]), np.ones(len(rows))
+            for measure in self.measures:
+                found[system, measure.name] = self._column(
+                    places,
+                    [measure.of(figures) for figures in rows],
+                    ones,
+                    binary=measure.name in self.metrics and self.metrics[measure.name].binary,
+                )
+        return found
 
     def mean(
         self, asked: Sequence[Asked], values: Sequence[Value], *, binary: bool = False
@@ -169,7 +174,15 @@ class Results:
         binary: bool = False,
     ) -> Column:
         """The sum of any values of questions by that of the weights of those measured."""
-        places = np.array([self.questions[question] for question in asked], int)
+        given = np.asarray(weights, float)
+        return self._column(self._places(asked), values, given, binary=binary)
+
+    def _places(self, asked: Sequence[Asked]) -> Places:
+        return np.array([self.questions[question] for question in asked], int)
+
+    def _column(
+        self, places: Places, values: Sequence[Value], weights: Floats, *, binary: bool
+    ) -> Column:
         numbers = np.array([nan if isinstance(v, str) else v for v in values], float)
         reasons = Counter(value for value in values if isinstance(value, str))
         measured = np.isfinite(numbers)
@@ -180,7 +193,7 @@ class Results:
 
         return Column(
             sums(numbers),
-            sums(np.asarray(weights, float)),
+            sums(weights),
             sums(np.ones(len(values))),
             np.bincount(places, minlength=len(self.questions)).astype(float),
             binary=binary,

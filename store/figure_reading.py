@@ -2,10 +2,10 @@
 of thousands of rows and seconds to read them in."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from hopscope.store.figures import NOT_APPRAISED, Asked, Figures, Retrieval, Value
 from hopscope.store.schema import (
@@ -29,7 +29,7 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
     of_arms = _of(arms, experiment, arms.c.position, arms.c.label)
     labels: dict[int, str] = dict(tuple(row) for row in _rows(connection, of_arms))
     counted = _counted(connection, experiment)
-    utilities = _utilities(connection, experiment, chosen(connection, experiment))
+    utilities = _utilities(connection, experiment)
     query = (
         select(items.c.question, items.c.arm, items.c.run, items.c.error_type)
         .add_columns(items.c.error_message, runs.c.id, runs.c.answer, runs.c.seconds)
@@ -97,6 +97,13 @@ def chosen(connection: Connection, experiment: int) -> dict[int, int]:
     found: dict[int, list[int]] = defaultdict(list)
     for run, provenance in _rows(connection, whole):
         found[run].append(provenance)
+    return _chosen(connection, experiment, found)
+
+
+def _chosen(
+    connection: Connection, experiment: int, found: Mapping[int, list[int]]
+) -> dict[int, int]:
+    """Among the provenances that measured the whole of each run, in ascending order."""
     several = {run for run, provenances in found.items() if len(provenances) > 1}
     measured = _last_measured(connection, experiment) if several else {}
 
@@ -148,26 +155,31 @@ def _counted(connection: Connection, experiment: int) -> dict[int, tuple[int, in
     }
 
 
-def _utilities(
-    connection: Connection, experiment: int, provenances: dict[int, int]
-) -> dict[int, tuple[Value, ...]]:
-    """SePer with all evidence, ΔSePer and GroGU, by run."""
-    wanted = (("seper", "level"), ("seper", "total"), ("grogu", "total"))
-    pivot = [
-        column
-        for meter, rule in wanted
-        for column in _pivot((credits.c.meter == meter) & (credits.c.rule == rule))
-    ]
-    of = (credits.c.run, credits.c.provenance)
-    query = _credits(experiment, *of, *pivot).where(credits.c.step == WHOLE_RUN).group_by(*of)
-    found: dict[int, tuple[Value, ...]] = {}
-    for run, provenance, *parts in _rows(connection, query):
-        if provenances.get(run) == provenance:
-            before, delta, grogu = _values(parts)
-            broken = [value for value in (before, delta) if isinstance(value, str)]
-            after: Any = broken[0] if broken else before + delta  # type: ignore[operator]
-            found[run] = (after, delta, grogu)
-    return found
+def _utilities(connection: Connection, experiment: int) -> dict[int, tuple[Value, ...]]:
+    """SePer with all evidence, ΔSePer and GroGU, by run; of the provenance that is `chosen`."""
+    # Grouping by run and provenance in SQL would sort what the primary key has in order.
+    query = _credits(experiment, credits.c.run, credits.c.provenance).where(
+        credits.c.step == WHOLE_RUN,
+        (credits.c.rule == "total") | ((credits.c.rule == "level") & (credits.c.meter == "seper")),
+    )
+    query = query.add_columns(credits.c.rule, credits.c.meter, credits.c.value, credits.c.reason)
+    found: dict[int, dict[int, dict[str, Value]]] = {}
+    whole: dict[int, set[int]] = {}
+    for run, provenance, rule, meter, value, reason in _rows(connection, query):
+        of = found.setdefault(run, {}).setdefault(provenance, {})
+        of["before" if rule == "level" else meter] = reason if value is None else value
+        if rule == "total":
+            whole.setdefault(run, set()).add(provenance)
+    provenances = _chosen(connection, experiment, {run: sorted(of) for run, of in whole.items()})
+    return {run: _utility(found[run][chosen]) for run, chosen in provenances.items()}
+
+
+def _utility(of: Mapping[str, Value]) -> tuple[Value, ...]:
+    before, delta = of.get("before", NOT_APPRAISED), of.get("seper", NOT_APPRAISED)
+    grogu = of.get("grogu", NOT_APPRAISED)
+    if isinstance(before, str):
+        return (before, delta, grogu)
+    return (delta if isinstance(delta, str) else before + delta, delta, grogu)
 
 
 def _shares(
@@ -194,20 +206,6 @@ def _credits(experiment: int, *columns: Any) -> Select[Any]:
     return select(*columns).where(
         credits.c.run.in_(_of(items, experiment, items.c.run)), credits.c.passage == WHOLE_STEP
     )
-
-
-def _pivot(condition: Any) -> tuple[Any, Any]:
-    """Value and reason of the one credit of a group that the condition holds for."""
-    return (
-        func.max(case((condition, credits.c.value))),
-        func.max(case((condition, credits.c.reason))),
-    )
-
-
-def _values(parts: list[Any]) -> tuple[Value, ...]:
-    """From values and reasons in turn."""
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return tuple((reason or NOT_APPRAISED) if value is None else value for value, reason in pairs)
 
 
 def _of(table: Any, experiment: int, *columns: Any) -> Select[Any]:

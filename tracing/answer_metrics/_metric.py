@@ -63,15 +63,25 @@ class StringMetric:
     """What must leave something of a gold, or the gold cannot be compared with."""
 
     def score(self, cases: Sequence[Case]) -> list[Measurement]:
-        return [self._score(case) for case in cases]
+        # Of many answers most score alike, and a record takes longer to make than to compare.
+        made: dict[float | str, Measurement] = {}
+        return [
+            made.get(found) or made.setdefault(found, self._measurement(found))
+            for found in map(self._score, cases)
+        ]
 
-    def _score(self, case: Case) -> Measurement:
+    def _score(self, case: Case) -> float | str:
+        """Or why there is none."""
         found = comparable(case, self.normaliser)
         if isinstance(found, str):
-            return Measurement(value=None, reason=found, estimator=self.estimator)
+            return found
         answer = case.answer or ""
-        best = max(self.compare(answer, gold) for gold in found) if answer.strip() else 0.0
-        return Measurement(value=best, estimator=self.estimator)
+        return max(self.compare(answer, gold) for gold in found) if answer.strip() else 0.0
+
+    def _measurement(self, found: float | str) -> Measurement:
+        if isinstance(found, str):
+            return Measurement(value=None, reason=found, estimator=self.estimator)
+        return Measurement(value=found, estimator=self.estimator)
 
 
 def comparable(case: Case, normaliser: Normaliser | None = None) -> list[str] | str:
