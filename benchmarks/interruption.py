@@ -33,7 +33,7 @@ PAUSE_SECONDS = 1.0
 def command(database: Path, questions: int, workers: int) -> list[str]:
     return [
         sys.executable, "-m", "hopscope.cli", "eval", "hopland:test", "-w", "naive",
-        "--meters", "seper", "--rules", "trajectory", "--samples", "3", "--limit", str(questions),
+        "--meter", "seper", "--rule", "trajectory", "--samples", "3", "--limit", str(questions),
         "--workers", str(workers), "--db", str(database), "--name", NAME, "--json",
     ]  # fmt: skip
 

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from hopscope.cli import credit_runs, credit_table, render, wiring
-from hopscope.cli.appraise import METERS, RULES, Appraised, Appraiser
+from hopscope.cli import measuring_options as of
+from hopscope.cli.appraise import Appraised, Appraiser
 from hopscope.cli.credit_games import Against, Mode, Over
 from hopscope.cli.credit_runs import Crediting, Wanted
 from hopscope.cli.run import (
@@ -23,8 +24,6 @@ from hopscope.cli.run import (
 )
 from hopscope.cli.show import LAST
 
-ALL = "all"
-
 Runs = Annotated[
     list[str] | None,
     typer.Argument(
@@ -36,24 +35,8 @@ Runs = Annotated[
 
 def credit(
     runs: Runs = None,
-    rule: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule",
-            metavar="trajectory|solo|leave-one-out|shapley|all",
-            help="How the gain is shared; repeatable. By default all but solo.",
-            envvar="HOPSCOPE_RULE",
-        ),
-    ] = None,
-    meter: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--meter",
-            metavar="seper|seper_hard|grogu|semantic_entropy",
-            help="What is shared; repeatable. By default the first three.",
-            envvar="HOPSCOPE_METER",
-        ),
-    ] = None,
+    rule: of.Rules = None,
+    meter: of.Meters = None,
     counterfactual: Annotated[
         Against,
         typer.Option(
@@ -105,8 +88,8 @@ def credit(
     the exit code is 1.
     """
     wanted = Wanted(
-        rules=_rules(rule),
-        meters=tuple(name.replace("-", "_") for name in meter or METERS),
+        rules=of.rules(rule),
+        meters=of.meters(meter),
         counterfactual=counterfactual,
         mode=mode,
         over=over,
@@ -184,14 +167,6 @@ def _credit(
             render.note(f"stopped: {before}the run has the credits it had")
             raise typer.Exit(130) from None
     return done == len(ids)
-
-
-def _rules(given: Sequence[str] | None) -> tuple[str, ...]:
-    from hopscope.runtime import components
-    from hopscope.tracing import credit
-
-    chosen = [name.replace("-", "_") for name in given or RULES]
-    return tuple(components.names(credit)) if ALL in chosen else tuple(chosen)
 
 
 def _tell_missing(measured: Appraised, appraiser: Appraiser) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopscope.cli import measuring_options as measuring
 from hopscope.cli import render, wiring
 from hopscope.cli import spending_options as of
 from hopscope.cli.run import (
@@ -99,16 +100,6 @@ Address = Annotated[
         envvar="HOPSCOPE_RAY_ADDRESS",
     ),
 ]
-Meters = Annotated[
-    str,
-    typer.Option(
-        metavar="A,B|none", help="What to measure runs with.", envvar="HOPSCOPE_EVAL_METERS"
-    ),
-]
-Rules = Annotated[
-    str,
-    typer.Option(metavar="A,B", help="How to share it among steps.", envvar="HOPSCOPE_EVAL_RULES"),
-]
 RetryFailed = Annotated[
     bool,
     typer.Option(
@@ -161,8 +152,8 @@ def eval_command(
     entailment: EntailmentSpec = "lexical",
     k: Depth = None,
     option: Options = None,
-    meters: Meters = "seper,seper_hard,grogu",
-    rules: Rules = "trajectory,leave_one_out,shapley",
+    meter: measuring.MetersOrNone = None,
+    rule: measuring.Rules = None,
     samples: Samples = 10,
     seed: Seed = 0,
     limit: Limit = None,
@@ -215,8 +206,8 @@ def eval_command(
                 k=k,
                 reader=reader,
                 entailment=entailment,
-                meters=_names(meters),
-                rules=_names(rules),
+                meters=measuring.meters(meter),
+                rules=measuring.rules(rule),
                 samples=samples,
                 seed=seed,
                 limit=limit,
@@ -239,12 +230,6 @@ def eval_command(
         render.note("stopped: what was done is kept; the same command goes on with the rest")
         code = 130
     raise typer.Exit(code)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Of a list with commas; `none` is the empty one. As elsewhere `leave-one-out` will do, too."""
-    names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
-    return () if names == ["none"] else tuple(names)
 
 
 def _check_alone(context: typer.Context) -> None:

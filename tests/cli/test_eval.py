@@ -34,8 +34,8 @@ class Bare(NamedTuple):
     def command(self, database: Path, *more: str, data: Path | None = None) -> list[str]:
         return [
             "eval", str(data or self.data), "--reader", f"hf:{self.model}",
-            "--corpus", str(self.index), "--samples", "2", "--meters", "seper",
-            "--rules", "trajectory", "--db", str(database), "--name", "towns", *more,
+            "--corpus", str(self.index), "--samples", "2", "--meter", "seper",
+            "--rule", "trajectory", "--db", str(database), "--name", "towns", *more,
         ]  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def test_it_goes_on_only_with_what_it_was_begun_with_but_may_grow(
     for change, what in (
         (["--seed", "5"], "seed 0 and cannot go on with 5"),
         (["--samples", "3"], "samples 2"),
-        (["--meters", "grogu"], "meters"),
+        (["--meter", "grogu"], "meters"),
         (["-o", "max_tokens=5"], "closed_book was begun with max_tokens 32 and"),
         (["-o", "max_tokens=5", "--dry-run"], "closed_book was begun with max_tokens 32 and"),
         (["--policy", "never"], "begun with no policy, no limits and cannot go on with policy 'n"),
@@ -335,8 +335,8 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
         (["-w", "nowhere"], "no 'nowhere' among workflows"),
         (["-w", "naive", "-w", "naive"], "given twice"),
         (["-w", "closed_book", "-o", "k=3"], "has an option 'k'"),
-        (["--meters", "nothing"], "no 'nothing' among meters"),
-        (["--rules", "leave-one-out,nothing"], "no 'nothing' among credit"),
+        (["--meter", "nothing"], "no 'nothing' among meters"),
+        (["--rule", "leave-one-out", "--rule", "nothing"], "no 'nothing' among credit"),
         (["-o", "seper.what=3"], "unknown option 'what'"),
         (["--corpus", "rrf(a"], "character 6: expected"),
         (["--policy", "nowhere"], "no 'nowhere' among policies"),
