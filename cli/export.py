@@ -1,6 +1,6 @@
 """`hopscope export`: experiments in forms that other tools read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +31,12 @@ Name = Annotated[
 ]
 Out = Annotated[
     Path, typer.Option("--out", envvar="HOPSCOPE_EXPORT_OUT", help="The folder to write to.")
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite", envvar="HOPSCOPE_EXPORT_OVERWRITE", help="Replace files that are there."
+    ),
 ]
 OwnReader = Annotated[
     str | None,
@@ -74,6 +80,7 @@ def rows(
             "--form", envvar="HOPSCOPE_EXPORT_FORM", help="Parquet wants the extra parquet."
         ),
     ] = Form.csv,
+    overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
     """Runs, steps and credits as flat tables: runs, steps and credits in CSV, JSON lines or
@@ -85,6 +92,7 @@ def rows(
     with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
         paths = {name: out / f"{name}.{form.value}" for name in flat.SHEETS}
+        _check_free(paths.values(), overwrite=overwrite)
         with (
             sheet(paths["runs"], flat.RUNS, form.value) as write_run,
             sheet(paths["steps"], flat.STEPS, form.value) as write_step,
@@ -129,6 +137,7 @@ def trec(
     reader: OwnReader = None,
     entailment: EntailmentSpec = "lexical",
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
     """Rankings and labels for trec_eval: a .run file for each workflow, and one qrels file."""
@@ -138,6 +147,8 @@ def trec(
 
     with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
+        paths = {arm.label: out / f"{_file_name(arm.label)}.run" for arm in found.arms}
+        _check_free([*paths.values(), out / "qrels"], overwrite=overwrite)
         erag, binary = None, False
         if labels is By.erag:
             erag, binary = _erag(found, metric, reader=reader, entailment=entailment, seed=seed)
@@ -163,7 +174,7 @@ def trec(
                 labelled.append((ranking.question, own))
     pooled = forms.highest(labelled)
     for label, rankings in ranked.items():
-        path = out / f"{_file_name(label)}.run"
+        path = paths[label]
         lines = forms.write_rankings(path, rankings, tag=f"{experiment}:{label}")
         typer.echo(f"{path}  {lines} lines")
     lines = forms.write_labels(out / "qrels", pooled, binary=binary)
@@ -303,6 +314,15 @@ def preferences(
         write_lines(out / f"{name}.jsonl", made)
         typer.echo(f"{out / name}.jsonl  {len(made)} rows")
     _tell(failed, "questions failed: the same command tries them again")
+
+
+def _check_free(paths: Iterable[Path], *, overwrite: bool) -> None:
+    """Raises UsageError if something stands where files are to be written."""
+    from hopscope.runtime.errors import UsageError
+
+    there = [str(path) for path in paths if path.exists()]
+    if there and not overwrite:
+        raise UsageError(f"{', '.join(there)} is there already: give --overwrite, or another --out")
 
 
 def _tell(failed: dict[str, str], what: str) -> None:

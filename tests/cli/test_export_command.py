@@ -64,6 +64,23 @@ def test_rankings_and_labels_from_stored_credit(
     assert set(labels.values()) == {12, 38, 62}
 
 
+def test_what_is_there_is_replaced_only_when_asked(
+    capsys: pytest.CaptureFixture[str], database: list[str], tmp_path: Path
+) -> None:
+    """Data of another experiment in the same folder were gone without a word."""
+    for form, file in (("rows", "steps.csv"), ("trec", "qrels")):
+        kept = tmp_path / form / file
+        kept.parent.mkdir()
+        kept.write_text("mine")
+        command = ["export", form, "done", "--out", str(kept.parent), *database]
+        code, out, err = call(capsys, *command)
+        assert (code, out) == (2, "")
+        assert f"{kept} is there already: give --overwrite" in err
+        assert [path.read_text() for path in kept.parent.iterdir()] == ["mine"]
+        assert call(capsys, *command, "--overwrite")[0] == 0
+        assert kept.read_text() != "mine"
+
+
 def test_labels_from_what_the_reader_answers(
     capsys: pytest.CaptureFixture[str], database: list[str], runs: list[Run], tmp_path: Path
 ) -> None:
