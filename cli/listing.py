@@ -25,6 +25,14 @@ class Kind(StrEnum):
     suites = "suites"
 
 
+OF_THE_RUN = {
+    Kind.rerankers: {"meter", "seed"},
+    Kind.compressors: {"seed"},
+    Kind.policies: {"workflow", "reader_name"},
+}
+"""Options that a run gives itself, so that users cannot."""
+
+
 def list_components(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     json: Json = False,
@@ -67,7 +75,9 @@ def list_components(
                 "summary": paragraphs[0],
                 "paper": next((p for p in paragraphs[1:] if "arXiv" in p), None),
                 "options": {
-                    key: None if p.default is p.empty else p.default for key, p in options.items()
+                    key: None if p.default is p.empty else p.default
+                    for key, p in options.items()
+                    if key not in OF_THE_RUN.get(kind, ())
                 },
             }
         )
