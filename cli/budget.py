@@ -81,9 +81,11 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
     if json:
         render.print_json([row.model_dump(mode="json") for row in rows])
         return
-    typer.echo(f"{found.id[:12]}  {found.workflow}  ended by {found.stop_reason}")
-    if not rows:
-        render.note("nothing was decided: give `hopscope run` a --policy or a limit")
+    typer.echo(f"{found.id[:12]}  {found.workflow}  ended by {found.stop_reason or found.status}")
+    if not rows and str(found.stop_reason).startswith("budget_"):
+        render.note("nothing was decided before a retrieval: the limit was met within a step")
+    elif not rows:
+        render.note("nothing was decided: the run had no --policy, and met no limit")
     for row in rows:
         typer.echo("\n".join(_told(row)))
 

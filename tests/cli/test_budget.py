@@ -1,11 +1,13 @@
 """`hopscope run --policy`, limits, and `hopscope budget`, through the front door."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from hopscope.cli.main import main
+from hopscope.runtime.types import Question, Run, StopReason
 from hopscope.store.store import Store
 
 ASK = "What is the employer of the mayor of Grand Nalmir?"
@@ -42,6 +44,28 @@ def test_limits_and_policies_are_kept_and_explained(
         assert report["stop_reason"] == "budget_retrievals"
     code, out, _ = call(capsys, "budget", "explain", "--db", db)
     assert "after 0 retrievals: retrieve  (margin:1.1)" in out
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "told"),
+    [("answer_marker", "met no limit"), ("budget_tokens", "met within a step")],
+)
+def test_a_run_without_decisions_says_why_there_are_none(
+    stop_reason: StopReason, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who had given a limit that was never reached was told to give one."""
+    done = Run(
+        id="one",
+        question=Question(text="Who?"),
+        workflow="ircot",
+        stop_reason=stop_reason,
+        started=datetime(2026, 11, 21, tzinfo=UTC),
+    )
+    with Store.open(tmp_path / "runs.db") as store:
+        store.save(done)
+    code, out, err = call(capsys, "budget", "explain", "--db", str(tmp_path / "runs.db"))
+    assert (code, out) == (0, f"one  ircot  ended by {stop_reason}\n")
+    assert told in err
 
 
 @pytest.mark.parametrize(
