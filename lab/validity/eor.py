@@ -1,0 +1,234 @@
+"""EoR's Table 1 in small: a learned ensemble of retrievers against the best of them alone.
+
+Two sources each hold two thirds of the world's passages, one third in common: `Wiki`, and `SE` in
+the place of the paper's search engine. One question in five asks for a fact that is the same in
+every world, which a reader may know by heart. The voter's weights are learned from as many other
+questions of the same world. What is retrieved, answered and voted on is a run of the product's own
+workflow, which holds each retriever's answer too, so all are compared on the same questions.
+
+MRLR is the share of a system's wrong answers that another gets right, averaged over the others: for
+a retriever the rest of the pool, for the ensemble all of it. Which retriever is best is told by the
+questions that the weights are learned from; beside it stands, as in the paper, the best on the
+questions they are compared on, a choice that flatters it.
+
+Similarities are containment and entailment; the paper's third, BERTScore, would need an encoder.
+
+Source: Li, Li, Chen, Xuan, Zhang 2024 (arXiv 2405.20680), section 4.4, Table 1.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+
+from hopscope.lab import eor_fit, eor_pool
+from hopscope.lab.hopland.questions import chain
+from hopscope.lab.hopland.world import FIXED_FACTS
+from hopscope.lab.statistics import Bootstrap, Column, differences, estimates
+from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.lab.validity import _runs
+from hopscope.lab.validity._bench import Bench
+from hopscope.lab.validity._columns import apart, mean
+from hopscope.lab.validity._figures import table
+from hopscope.runtime.ports import Entailment, Reader
+from hopscope.runtime.retrievers import bm25
+from hopscope.runtime.run import Workflow
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Passage, Question, Run
+from hopscope.tracing.answer_metrics import equivalence, exact_match
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case, case_of
+from hopscope.tracing.inconsistency import inconsistency
+from hopscope.workflows import _weights
+from hopscope.workflows import eor as workflow
+from hopscope.workflows._voting import Rule
+
+SHARE = 0.25
+"""Of the limit, learned from, and as many compared on: every question is answered nine times."""
+KNOWN = 5
+"""One question in so many asks for a fact that stands in every world."""
+POOL = "Wiki@1,Wiki@5,SE@1,SE@5,SE@2&Wiki@2,Wiki@5@CP,PK,ReFree"
+SIMILARITIES = "em=1,nli=1"
+ENSEMBLE = "EoR"
+RIGHT = 0.8
+"""From this equivalence on an answer is right, as in the paper."""
+
+
+class Compared(NamedTuple):
+    """The ensemble and its members on the same questions."""
+
+    systems: Mapping[str, Sequence[Case]]
+    """The ensemble first, then the pool; the questions that came to a vote."""
+    best: str
+    """Of the pool, on the questions that the weights were learned from."""
+    learned: int
+    """How many those are."""
+    asked: int
+    """Questions, those included that failed."""
+
+
+def build(bench: Bench) -> list[Table]:
+    """Every second question to learn from, the others to compare on."""
+    n = ceil(bench.limit * SHARE)
+    asked = questions(bench, 2 * n)
+    compared = compare(
+        bench.reader,
+        bench.entailment,
+        bench.passages,
+        learned=asked[::2],
+        asked=asked[1::2],
+        seed=bench.seed,
+    )
+    return tabulate(compared, equivalence.build(bench.entailment), seed=bench.seed)
+
+
+def questions(bench: Bench, n: int) -> list[Question]:
+    """One hop, as in the paper; of every `KNOWN` pairs the last is about facts of every world, as
+    long as there are any left."""
+    rng = random.Random(f"eor known {bench.seed}")
+    facts = iter(rng.sample(list(FIXED_FACTS.values()), len(FIXED_FACTS)))
+    told = iter(bench.chains(1, n))
+    found: list[Question] = []
+    for place in range(n):
+        fact = next(facts, None) if place // 2 % KNOWN == KNOWN - 1 else None
+        if fact is None:
+            found.append(next(told).question)
+        else:
+            fixed = chain(rng, [fact])
+            found.append(Question(text=fixed.text, answers=(fixed.answer,), id=f"known-{place}"))
+    return found
+
+
+def halves(passages: Sequence[Passage], *, seed: int) -> tuple[list[Passage], list[Passage]]:
+    """What `Wiki` and what `SE` holds: each passage is in the one, in the other or in both."""
+    rng = random.Random(f"eor {seed}")
+    draws = [rng.randrange(3) for _ in passages]
+    wiki = [p for p, draw in zip(passages, draws, strict=True) if draw != 0]
+    engine = [p for p, draw in zip(passages, draws, strict=True) if draw != 1]
+    return wiki, engine
+
+
+def compare(
+    reader: Reader,
+    entailment: Entailment,
+    passages: Sequence[Passage],
+    *,
+    learned: Sequence[Question],
+    asked: Sequence[Question],
+    seed: int,
+) -> Compared:
+    """Learn the weights from some questions and answer the others with them. Those that fail are
+    left out.
+
+    Raises:
+        UsageError: all of them failed.
+    """
+    wiki, engine = halves(passages, seed=seed)
+    deps = Deps(
+        reader=reader,
+        retriever=bm25.from_passages(wiki, name="Wiki"),
+        seed=seed,
+        capture_content=False,
+        entailment=entailment,
+    )
+    with TemporaryDirectory(prefix="hopscope-lab-") as folder:
+        index, file = Path(folder) / "index", Path(folder) / "weights.json"
+        bm25.create(engine, index, name="SE")
+
+        def answer(questions: Sequence[Question], weights: str | None = None) -> list[Run]:
+            graph = workflow.build(
+                pool=POOL, sources=f"SE=bm25:{index}", similarities=SIMILARITIES, weights=weights
+            )
+            voting = Workflow(eor_pool.WORKFLOW, graph, {})
+            runs = [_runs.answer(voting, each, deps) for each in questions]
+            return [each for each in runs if each.status == "ok"]
+
+        practised = answer(learned)
+        weights = eor_fit.fit(practised, Rule(), seed=seed)
+        _weights.save(file, weights)
+        runs = answer(asked, str(file))
+    systems: dict[str, list[Case]] = {ENSEMBLE: [case_of(each) for each in runs]}
+    for member in eor_pool.members(runs):
+        systems.setdefault(member.workflow, []).append(case_of(member))
+    alone = eor_fit.votes(practised)[1].right.mean(axis=0)
+    return Compared(systems, weights.pool[int(alone.argmax())], len(practised), len(asked))
+
+
+def tabulate(compared: Compared, judge: AnswerMetric, *, seed: int) -> list[Table]:
+    """How good each system is, and how far the ensemble is above the best of its pool."""
+    bootstrap = Bootstrap(seed=seed)
+    names = list(compared.systems)
+    exact = {name: scores(exact_match.build(), compared.systems[name]) for name in names}
+    right = {name: scores(judge, compared.systems[name], RIGHT) for name in names}
+    pool = {name: right[name] for name in names if name != ENSEMBLE}
+    among, above = inconsistency(pool, seed=seed), inconsistency(right, seed=seed)
+    lost = {ENSEMBLE: above.mrlr[0], **dict(zip(pool, among.mrlr, strict=True))}
+    columns = {
+        "exact_match": {name: mean(list(map(float, exact[name])), binary=True) for name in names},
+        "equivalence": {name: mean(list(map(float, right[name])), binary=True) for name in names},
+        "mrlr": {name: losses(name, right if name == ENSEMBLE else pool) for name in names},
+    }
+    headings = {"exact_match": "EM", "equivalence": "equivalence", "mrlr": "MRLR"}
+    shares = [columns[key][name] for key in ("exact_match", "equivalence") for name in names]
+    found = estimates(shares, bootstrap)
+    rows: list[dict[str, Cell]] = [
+        {
+            "system": name,
+            "exact_match": found[place],
+            "equivalence": found[len(names) + place],
+            "mrlr": lost[name],
+        }
+        for place, name in enumerate(names)
+    ]
+    flattered = max(pool, key=lambda name: sum(pool[name]))
+    rivals = {"learned": compared.best, "compared": flattered}
+    gains: list[dict[str, Cell]] = []
+    for by, rival in rivals.items():
+        pairs = {key: (of[ENSEMBLE], of[rival]) for key, of in columns.items()}
+        paired = differences([pairs["exact_match"], pairs["equivalence"]], bootstrap)
+        gains.append(
+            {
+                "best": by,
+                "exact_match": paired[0],
+                "equivalence": paired[1],
+                "mrlr": apart(*pairs["mrlr"], bootstrap),
+            }
+        )
+    voted = len(compared.systems[ENSEMBLE])
+    return [
+        table(
+            "eor",
+            "EoR and its pool: accuracy and MRLR (EoR, Table 1)",
+            {"system": "system", **headings},
+            rows,
+            f"weights learned from {compared.learned} questions; {voted} of {compared.asked} "
+            f"others came to a vote; right: {judge.estimator} of {RIGHT} or more",
+            *methods(*(each.interval for each in found)),
+        ),
+        table(
+            "eor_gain",
+            "EoR above the best retriever of its pool",
+            {"best": "best on the questions", **headings},
+            gains,
+            f"best on the questions learned from: {compared.best}; on those compared: {flattered}",
+        ),
+    ]
+
+
+def scores(metric: AnswerMetric, cases: Sequence[Case], least: float = 1.0) -> list[bool]:
+    """Whether each answer is right: scores `least` or more."""
+    return [(found.value or 0.0) >= least for found in metric.score(cases)]
+
+
+def losses(name: str, right: Mapping[str, Sequence[bool]]) -> Column:
+    """MRLR as a ratio over questions: of those that a system gets wrong, the share of the others
+    that get them right. It is that of `tracing.inconsistency`, whose ratios for one loser have one
+    denominator."""
+    wrong = ~np.array(right[name], bool)
+    others = np.array([row for other, row in right.items() if other != name], float)
+    each = np.ones(len(wrong))
+    above, below = wrong * others.mean(axis=0), wrong.astype(float)
+    return Column(above, below, each, each, reason="nothing that it did wrong")

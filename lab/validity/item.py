@@ -1,0 +1,187 @@
+"""ITEM's Table 2 in small: how well ways of judging utility find the gold passages.
+
+A question comes with five to ten candidates in no order: its gold passages, half of the others what
+a search for the question finds, the rest drawn at random, as in GTI-NQ, where strong and weak
+distractors stand together. Each way of judging is the product's own workflow, which is given the
+candidates in the place of a retriever's ranking. Micro-F1 counts passages over all questions,
+macro-F1 is the mean of the questions' own; who chooses all candidates shows what guessing is worth.
+
+Nothing is sampled, so the first rounds of ITEM with m = 5 are those with any smaller m, and one run
+tells all; where its choice settled before, it stands for the rounds not taken.
+
+Source: Zhang, Bi, Guo, Cheng 2026 (arXiv 2406.11290), sections 4 and 5.1, Tables 1 and 2.
+"""
+
+import json
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from hopscope.lab.statistics import Bootstrap, Column, Estimate, estimates
+from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.lab.validity._bench import Bench, Item
+from hopscope.lab.validity._columns import FAILED, apart, mean
+from hopscope.lab.validity._figures import table
+from hopscope.lab.validity._runs import answer
+from hopscope.runtime.ports import Reader
+from hopscope.runtime.run import Workflow
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Hit, Passage, Question, Run
+from hopscope.tracing.selection import agreement
+from hopscope.workflows import item, k_sampling, uj_expa, uj_impa, vanilla
+from hopscope.workflows._candidates import Graph
+
+SHARE = 0.25
+"""Of the limit: every question is judged some thirty times over."""
+FEWEST, MOST = 5, 10
+"""Candidates of a question."""
+ROUNDS = 5
+"""The largest m."""
+GUESS, BASELINE = "all candidates", "Vanilla"
+
+Choice = Collection[str] | None
+"""Keys of the passages that were chosen; None where the run failed."""
+
+
+class Listed(NamedTuple):
+    """A question and the passages that are judged for it."""
+
+    question: Question
+    candidates: tuple[Passage, ...]
+    gold: frozenset[str]
+    """Keys of those that the answer needs."""
+
+
+class Way(NamedTuple):
+    """A way of judging."""
+
+    name: str
+    build: Callable[[], Graph]
+    decides: str
+    """The name of the steps whose output is a choice."""
+    rounds: int = 1
+
+
+WAYS: tuple[Way, ...] = (
+    Way(BASELINE, lambda: vanilla.build(candidates=MOST), "judge_utility"),
+    Way("UJ-ExpA", lambda: uj_expa.build(candidates=MOST), "judge_utility"),
+    Way("UJ-ImpA", lambda: uj_impa.build(candidates=MOST), "judge_utility"),
+    Way("k-sampling", lambda: k_sampling.build(candidates=MOST), "vote"),
+    Way("ITEM-As", lambda: item.build(m=ROUNDS, candidates=MOST), "judge_utility", ROUNDS),
+    Way(
+        "ITEM-ARs",
+        lambda: item.build(variant="ARs", m=ROUNDS, candidates=MOST),
+        "judge_utility",
+        ROUNDS,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A retriever that finds the same passages whatever it is asked."""
+
+    passages: tuple[Passage, ...]
+    name: str = "given"
+
+    def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
+        found = [Hit(passage=p, score=1 / place) for place, p in enumerate(self.passages, start=1)]
+        return [found[:k] for _ in queries]
+
+
+def build(bench: Bench) -> list[Table]:
+    """One- and two-hop questions in turn."""
+    n = ceil(bench.limit * SHARE)
+    single, double = bench.chains(1, ceil(n / 2)), bench.chains(2, n // 2)
+    asked = [listed(bench, one) for one in (*single, *double)]
+    made: dict[str, list[Choice]] = {GUESS: [[p.key for p in row.candidates] for row in asked]}
+    made |= judge(bench.reader, asked, seed=bench.seed)
+    return [tabulate(made, asked, seed=bench.seed)]
+
+
+def listed(bench: Bench, asked: Item) -> Listed:
+    """The candidates of a question."""
+    size = random.Random(f"item {bench.seed} {asked.question.id}").randint(FEWEST, MOST)
+    others = size - len(asked.gold)
+    near = bench.distractors(asked, ceil(others / 2))
+    shown = {p.key: p for p in (*asked.gold, *near)}
+    for passage in bench.unrelated(asked, size):
+        if len(shown) < size:
+            shown.setdefault(passage.key, passage)
+    gold = frozenset(passage.key for passage in asked.gold)
+    return Listed(asked.question, bench.shuffled(asked, list(shown.values())), gold)
+
+
+def judge(reader: Reader, asked: Sequence[Listed], *, seed: int) -> dict[str, list[Choice]]:
+    """The choice for each question, by way; `(m)` follows the name of one with rounds."""
+    made: dict[str, list[Choice]] = {}
+    for way in WAYS:
+        workflow = Workflow(way.name, way.build(), {})
+        for row in asked:
+            deps = Deps(reader, Given(row.candidates), seed=seed, capture_content=False)
+            found = choices(answer(workflow, row.question, deps), way)
+            for m, choice in enumerate(found, start=1):
+                name = f"{way.name} ({m})" if way.rounds > 1 else way.name
+                made.setdefault(name, []).append(choice)
+    return made
+
+
+def choices(found: Run, way: Way) -> tuple[Choice, ...]:
+    """What was chosen with m = 1, 2, ..., `way.rounds`."""
+    if found.status != "ok":
+        return (None,) * way.rounds
+    made = [json.loads(step.output or "[]") for step in found.steps if step.name == way.decides]
+    return (*made, *made[-1:] * (way.rounds - len(made)))
+
+
+def tabulate(made: Mapping[str, Sequence[Choice]], asked: Sequence[Listed], *, seed: int) -> Table:
+    """A row for each way, over the same questions."""
+    bootstrap = Bootstrap(seed=seed)
+    golds = [row.gold for row in asked]
+    micro = [micro_f1(chosen, golds) for chosen in made.values()]
+    macro = [macro_f1(chosen, golds) for chosen in made.values()]
+    found = estimates([*micro, *macro], bootstrap)
+    baseline = micro[list(made).index(BASELINE)]
+    rows: list[dict[str, Cell]] = [
+        {
+            "way": way,
+            "micro_f1": found[place],
+            "macro_f1": found[len(made) + place],
+            **({} if way == BASELINE else {"gain": apart(micro[place], baseline, bootstrap)}),
+        }
+        for place, way in enumerate(made)
+    ]
+    used = [cell.interval for row in rows for cell in row.values() if isinstance(cell, Estimate)]
+    return table(
+        "item",
+        "Utility judgments against gold passages: F1 (ITEM, Table 2)",
+        {
+            "way": "way of judging",
+            "micro_f1": "micro-F1",
+            "macro_f1": "macro-F1",
+            "gain": f"micro-F1 above {BASELINE}",
+        },
+        rows,
+        f"{len(asked)} questions of one and two hops with {FEWEST} to {MOST} candidates; m in "
+        "parentheses; a reply that cannot be read chooses nothing",
+        *methods(*used),
+    )
+
+
+def micro_f1(made: Sequence[Choice], golds: Sequence[Collection[str]]) -> Column:
+    """Twice the right over all that are chosen and all that are gold."""
+    counts = [agreement([(choice or (), gold)]) for choice, gold in zip(made, golds, strict=True)]
+    done = np.array([choice is not None for choice in made], float)
+    right = done * [2 * count.right for count in counts]
+    whole = done * [2 * count.right + count.wrong + count.missed for count in counts]
+    return Column(right, whole, done, np.ones(len(made)), reason=FAILED)
+
+
+def macro_f1(made: Sequence[Choice], golds: Sequence[Collection[str]]) -> Column:
+    """The mean of the questions' F1."""
+    pairs = zip(made, golds, strict=True)
+    return mean([None if c is None else agreement([(c, gold)]).f1 for c, gold in pairs])

@@ -1,0 +1,157 @@
+"""SePer's Table 12 in small: workflows by the number of passages that a retrieval brings.
+
+The belief in the gold answer is SePer-S with all passages that a run showed its reader, ΔSePer that
+minus the belief without any; beside them what the run got right and what it cost. The paper heads
+its table ΔSePer, but its rows of naive RAG are those of its Table 10, which are of SePer: here are
+both. Self-Ask stands for RetRobust, which is its loop with a reader trained for it.
+
+Source: Dai et al. 2025 (arXiv 2503.01478), appendix A.3, Table 12.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+from langgraph.graph import StateGraph
+
+from hopscope.lab.statistics import Bootstrap, Column, estimates
+from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.lab.validity import _runs
+from hopscope.lab.validity._bench import Bench
+from hopscope.lab.validity._columns import mean
+from hopscope.lab.validity._figures import table
+from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.run import Workflow
+from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Measurement, Passage, Question, Run
+from hopscope.tracing.answer_metrics import equivalence, exact_match
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, case_of
+from hopscope.tracing.games import over_steps
+from hopscope.tracing.meters.seper import SePer
+from hopscope.workflows import flare, ircot, iter_retgen, naive, self_ask
+
+SHARE = 0.125
+"""Of the limit: every question is answered fifteen times, and each time measured."""
+RIGHT = 0.8
+"""From this equivalence on an answer is right."""
+WORKFLOWS: dict[str, Callable[..., StateGraph[Any, Deps, Any, Any]]] = {
+    "naive": naive.build,
+    "iter_retgen": iter_retgen.build,
+    "ircot": ircot.build,
+    "self_ask": self_ask.build,
+    "flare": flare.build,
+}
+KS = (1, 3, 5)
+MEASURES = {
+    "exact_match": "EM",
+    "accuracy": "accuracy",
+    "seper": "SePer",
+    "seper_delta": "ΔSePer",
+    "retrievals": "retrievals",
+    "tokens": "tokens",
+}
+SHARES = ("exact_match", "accuracy")
+"""Those of `MEASURES` that are 0 or 1."""
+DIGITS = {"retrievals": 2, "tokens": 0}
+"""Of those whose figures have not three."""
+
+
+class Answered(NamedTuple):
+    """A question by a workflow."""
+
+    run: Run
+    before: Measurement
+    """SePer closed book."""
+    belief: Measurement
+    """SePer with all that the run showed."""
+
+
+def build(bench: Bench) -> list[Table]:
+    """One- and two-hop questions in turn."""
+    n = ceil(bench.limit * SHARE)
+    asked = [item.question for item in (*bench.chains(1, ceil(n / 2)), *bench.chains(2, n // 2))]
+    meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
+    found = [answer(bench.reader, bench.retriever, meter, each) for each in asked]
+    return [tabulate(found, equivalence.build(bench.entailment), seed=bench.seed)]
+
+
+def answer(
+    reader: Reader, retriever: Retriever, meter: SePer, question: Question
+) -> dict[tuple[str, int], Answered]:
+    """A question by every workflow with every k."""
+    deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
+    runs = {
+        (name, k): _runs.answer(Workflow(name, graph(k=k), {"k": k}), question, deps)
+        for name, graph in WORKFLOWS.items()
+        for k in KS
+    }
+    before, *beliefs = meter.measure(question, [(), *map(shown, runs.values())])
+    return {
+        way: Answered(done, before, belief)
+        for (way, done), belief in zip(runs.items(), beliefs, strict=True)
+    }
+
+
+def shown(done: Run) -> tuple[Passage, ...]:
+    """All passages that a run showed, in the order in which it found them."""
+    game = over_steps(done)
+    return game.evidence(frozenset(game.players))
+
+
+def tabulate(
+    found: Sequence[Mapping[tuple[str, int], Answered]], judge: AnswerMetric, *, seed: int
+) -> Table:
+    """A row for each workflow and k."""
+    bootstrap = Bootstrap(seed=seed)
+    ways = {way: [of[way] for of in found] for way in found[0]}
+    columns = [column for rows in ways.values() for column in measured(rows, judge)]
+    figures = estimates(columns, bootstrap)
+    width = len(MEASURES)
+    rows: list[dict[str, Cell]] = [
+        {
+            "workflow": f"{name}, k={k}",
+            **dict(zip(MEASURES, figures[place * width : (place + 1) * width], strict=True)),
+        }
+        for place, (name, k) in enumerate(ways)
+    ]
+    made = table(
+        "workflows_by_k",
+        "Workflows by passages per retrieval (SePer, Table 12)",
+        {"workflow": "workflow", **MEASURES},
+        rows,
+        f"{len(found)} questions of one and two hops; accuracy: {judge.estimator} of {RIGHT} or "
+        "more; retrievals and tokens per question",
+        *methods(*(figure.interval for figure in figures)),
+    )
+    return made.model_copy(update={"digits": made.digits | DIGITS})
+
+
+def measured(rows: Sequence[Answered], judge: AnswerMetric) -> list[Column]:
+    """The columns of a row, in the order of `MEASURES`; a run that failed has no values."""
+    cases = [case_of(row.run) for row in rows]
+    right = [found.value for found in judge.score(cases)]
+    values: dict[str, list[float | None]] = {
+        "exact_match": [found.value for found in exact_match.build().score(cases)],
+        "accuracy": [None if value is None else float(value >= RIGHT) for value in right],
+        "seper": [row.belief.value for row in rows],
+        "seper_delta": [gain(row) for row in rows],
+        "retrievals": [sum(step.query is not None for step in row.run.steps) for row in rows],
+        "tokens": [row.run.usage.tokens for row in rows],
+    }
+    return [
+        mean(
+            [
+                v if row.run.status == "ok" else None
+                for row, v in zip(rows, values[name], strict=True)
+            ],
+            binary=name in SHARES,
+        )
+        for name in MEASURES
+    ]
+
+
+def gain(row: Answered) -> float | None:
+    """ΔSePer."""
+    if row.belief.value is None or row.before.value is None:
+        return None
+    return row.belief.value - row.before.value
