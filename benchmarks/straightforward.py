@@ -1,0 +1,148 @@
+"""Per-step credit by the straightforward loop: what benchmarks/credit.py compares with.
+
+One context at a time; one sample at a time, with the prompt read anew for each; every pair of texts
+given to the entailment model by itself, also those that were there before; nothing remembered. Of
+the product it takes the reader and the entailment model alone; the arithmetic is written out here
+a second time, so that equal scores say something.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations, permutations
+from math import exp, factorial
+from statistics import mean
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+from hopscope.runtime.ports import Entailment, Probabilities, Statement
+from hopscope.runtime.types import Generation, GenerationRequest
+
+Game = dict[frozenset[int], float]
+"""What each coalition of players is worth."""
+
+
+class Clock:
+    """Seconds spent inside, by the clock and of the processor."""
+
+    def __init__(self) -> None:
+        self.wall = self.processor = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        wall, processor = perf_counter(), process_time()
+        try:
+            yield
+        finally:
+            self.wall += perf_counter() - wall
+            self.processor += process_time() - processor
+
+
+class Scores(NamedTuple):
+    """SePer of one context."""
+
+    soft: float
+    hard: float
+
+
+class Loop:
+    """The loop, with a clock for each half of its work."""
+
+    def __init__(self, reader: Any, model: Entailment) -> None:
+        """The reader must not keep prefixes, nor the model what it was asked."""
+        self._reader = reader
+        self._model = model
+        self.generation, self.entailment = Clock(), Clock()
+        self.pairs = 0
+        self.samples: dict[GenerationRequest, list[Generation]] = {}
+        """What was drawn, for comparison only."""
+
+    def score(self, question: str, golds: Sequence[str], request: GenerationRequest) -> Scores:
+        with self.generation.running():
+            drawn = self.draw(request)
+        drawn.sort(key=lambda s: (s.text.strip(), s.logprobs, s.token_ids))
+        with self.entailment.running():
+            return self._scores(question, golds, drawn)
+
+    def draw(self, request: GenerationRequest) -> list[Generation]:
+        one = request.model_copy(update={"n": 1})
+        drawn = [self._reader.more([one], first=i)[0][0] for i in range(request.n)]
+        self.samples[request] = list(drawn)
+        return drawn
+
+    def ask(self, question: str, premise: str, hypothesis: str) -> Probabilities:
+        if not premise or not hypothesis:
+            return Probabilities(0.0, 1.0, 0.0)
+        self.pairs += 1
+        return self._model.classify([Statement(question, premise, hypothesis)])[0]
+
+    def _scores(self, question: str, golds: Sequence[str], drawn: list[Generation]) -> Scores:
+        texts = [sample.text.strip() for sample in drawn]
+        forward = [[self.ask(question, text, gold) for gold in golds] for text in texts]
+        backward = [[self.ask(question, gold, text) for gold in golds] for text in texts]
+        among = {
+            (i, j): self.ask(question, texts[i], texts[j])
+            for i, j in permutations(range(len(texts)), 2)
+        }
+        weights = _weights(drawn)
+        agreement = [
+            [max(f.entailment, b.entailment) for f, b in zip(*rows, strict=True)]
+            for rows in zip(forward, backward, strict=True)
+        ]  # (sample, gold)
+        soft = max(
+            sum(w * row[g] for w, row in zip(weights, agreement, strict=True))
+            for g in range(len(golds))
+        )
+        firsts: list[int] = []
+        hard = 0.0
+        for j, text in enumerate(texts):
+            # A model of random weights need not find a text the same as itself.
+            i = next(
+                (i for i in firsts if texts[i] == text or _same(among[i, j], among[j, i])), None
+            )
+            if i is None:
+                firsts.append(i := j)
+            if any(_agrees(f, b) for f, b in zip(forward[i], backward[i], strict=True)):
+                hard += weights[j]
+        return Scores(soft, hard)
+
+
+def trajectory(worth: Game) -> dict[int, float]:
+    """What each player added to those before it."""
+    players = sorted(max(worth, key=len))
+    return {
+        player: worth[frozenset(players[: t + 1])] - worth[frozenset(players[:t])]
+        for t, player in enumerate(players)
+    }
+
+
+def shapley(worth: Game) -> dict[int, float]:
+    """The mean of what each player adds, over all orders of joining."""
+    players = sorted(max(worth, key=len))
+    count = len(players)
+    shares = dict.fromkeys(players, 0.0)
+    for player in players:
+        others = [other for other in players if other != player]
+        for size in range(count):
+            share = factorial(size) * factorial(count - size - 1) / factorial(count)
+            for chosen in map(frozenset, combinations(others, size)):
+                shares[player] += share * (worth[chosen | {player}] - worth[chosen])
+    return shares
+
+
+def _weights(drawn: Sequence[Generation]) -> list[float]:
+    means = [mean(s.logprobs or (s.end_logprob or 0.0,)) for s in drawn]
+    powers = [exp(value - max(means)) for value in means]
+    return [power / sum(powers) for power in powers]
+
+
+def _relation(p: Probabilities) -> str:
+    return max(("contradiction", "neutral", "entailment"), key=lambda name: getattr(p, name))
+
+
+def _same(forward: Probabilities, backward: Probabilities) -> bool:
+    return _relation(forward) == _relation(backward) == "entailment"
+
+
+def _agrees(forward: Probabilities, backward: Probabilities) -> bool:
+    relations = {_relation(forward), _relation(backward)}
+    return "contradiction" not in relations and relations != {"neutral"}
