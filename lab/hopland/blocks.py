@@ -22,7 +22,7 @@ from hopscope.runtime.rerankers import _item_prompts as item
 from hopscope.runtime.types import Message
 
 ROUNDED = 16
-FAINT = 0.1
+FAINT = 0.03
 """What a token counts in the tail of a list."""
 
 
@@ -109,7 +109,8 @@ def _weights(turn: Turn, written: Encoding) -> list[float]:
     count = len(written.ids)
     faint = count if turn.faint is None else written.char_to_token(len(turn.begun) + turn.faint)
     assert faint is not None
-    return [0.0] * first + [1.0] * (faint - first) + [FAINT] * (count - faint)
+    full = [turn.weight] * (faint - first)
+    return [0.0] * first + full + [turn.weight * FAINT] * (count - faint)
 
 
 class _Shown:

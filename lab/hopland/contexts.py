@@ -15,13 +15,10 @@ from hopscope.lab.hopland import turns
 from hopscope.lab.hopland.names import Forge, Kind
 from hopscope.lab.hopland.questions import COMPARISONS, SAME, Asked, chain, comparison, path, yesno
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation
-from hopscope.lab.hopland.turns import Scene, Turn
+from hopscope.lab.hopland.turns import Scene, Task, Turn
 from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fact, Phrasing, World
 from hopscope.runtime import prompts
 from hopscope.runtime.types import Message, Passage
-
-JUDGED = (2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 20)
-"""How many passages a dialogue judges."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,8 @@ class Mix:
     phrasing: Phrasing = "seen"
     others: float = 0.0
     """Of the other questions, the share asked in the prompts of the workflows' other steps."""
+    judged: tuple[int, ...] = (5,)
+    """How many passages a dialogue judges, drawn uniformly."""
     alike: float = 0.0
     """The share of contexts of rivals: passages that tell the same relations of different
     entities, so that nothing but the entity asked about tells the right one."""
@@ -87,7 +86,7 @@ class Sampler:
 
     def dialogue(self, mix: Mix) -> Example:
         """One context, its passages judged."""
-        return self.judged(mix, self.drawn(mix, JUDGED))
+        return self.judged(mix, self.drawn(mix, mix.judged))
 
     def drawn(self, mix: Mix, sizes: Sequence[int]) -> list[int]:
         """Positions of the passages of one context."""
@@ -106,6 +105,7 @@ class Sampler:
         facts = [fact for part in told for fact in part]
         asked: list[Asked] = []
         made: list[Turn] = []
+        task: Task
         if first:
             relations = [RELATIONS[fact.relation] for fact in first]
             steps, _ = self.resolved(relations, first[0].subject, facts)

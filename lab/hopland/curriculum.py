@@ -40,23 +40,30 @@ class Stage:
 
 
 FEW = (1, 2, 3, 4, 5, 6)
+SHORT_LISTS = (2, 2, 3, 3, 4, 4, 5, 6, 8, 10)
+LISTS = (2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10, 10, 10, 20)
 SOME = (1, 2, 3, 4, 5, 5, 6, 7, 8)
 MANY = (1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 STAGES = (
     Stage(Mix((1, 1, 2), EASY, 0.3, 0.0, phrasing="plain", alike=0.3), 0.02, 0.95, 0.10),
     Stage(Mix((2, 2, 3, 4, 5), EASY, 0.4, 0.0, alike=0.7), 0.02, 0.97, 0.25),
-    Stage(Mix(FEW, FULL, 0.5, 0.0, others=0.3, alike=0.5), 0.01, 0.985, 0.40, 0.3, 0.1, 0.05),
     Stage(
-        Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, alike=0.5),
+        Mix(FEW, FULL, 0.5, 0.0, others=0.3, judged=SHORT_LISTS, alike=0.5),
+        *(0.01, 0.985, 0.40, 0.3),
+        dialogues=0.1,
+        asides=0.05,
+    ),
+    Stage(
+        Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, judged=SHORT_LISTS, alike=0.5),
         *(0.0, None, 0.60, 0.5),
-        dialogues=0.22,
+        dialogues=0.40,
         asides=0.08,
         closed=0.10,
     ),
     Stage(
-        Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, alike=0.5),
+        Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, judged=LISTS, alike=0.5),
         *(0.0, None, 1.0, 0.75),
-        dialogues=0.20,
+        dialogues=0.30,
         asides=0.06,
         closed=0.10,
     ),

@@ -2,127 +2,31 @@
 
     python -m hopscope.lab.hopland.evaluate [--model FOLDER] [--n N] [--json]
 
-Every question gets a context of five passages from a fresh world of test names: its gold
-passages and distractors, of which at least half tell of an entity of the chain or of a relation
-of the chain. Answers are generated freely and greedily and must equal the gold answer.
+Answers are generated freely and greedily and must equal the gold answer.
 """
 
 import argparse
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from scipy.stats import binomtest, mannwhitneyu
+from scipy.stats import mannwhitneyu
 
-from hopscope.lab.hopland import world
-from hopscope.lab.hopland.contexts import Sampler
-from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland import evaluate_prompts
+from hopscope.lab.hopland.cases import Case, Figure, batches, cases, mean, share
 from hopscope.lab.hopland.questions import MARKER, Asked, chain
-from hopscope.lab.hopland.world import FIXED_FACTS, Fact, Phrasing
+from hopscope.lab.hopland.world import FIXED_FACTS
 from hopscope.runtime import prompts
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Prompt, ScoreRequest
 
-FIRST_WORLD = 1_000_000
-PASSAGES = 5
-BATCH = 50
-
-
-@dataclass(frozen=True)
-class Case:
-    """A question with the contexts it is asked over."""
-
-    asked: Asked
-    full: tuple[Passage, ...]
-    """All gold passages and distractors."""
-    parts: tuple[tuple[Passage, ...], ...]
-    """For each hop: the context with that hop's gold passage replaced by a distractor."""
-    bare: tuple[Passage, ...]
-    """Distractors only."""
-
-
-def cases(hops: int, n: int, *, phrasing: Phrasing = "mixed") -> list[Case]:
-    """Cases of chains of this many hops, two from each world."""
-    made: list[Case] = []
-    seed = FIRST_WORLD
-    while len(made) < n:
-        seed += 1
-        rng = random.Random(f"evaluate {seed}")
-        drawn = world.make(seed, split="test", phrasing=phrasing)
-        sampler = Sampler(drawn, rng, Forge(rng, "test", world.RESERVED))
-        made += [case for _ in range(2) if (case := _case(sampler, rng, hops))]
-    return made[:n]
-
-
-def _case(sampler: Sampler, rng: random.Random, hops: int) -> Case | None:
-    steps = sampler.walk(hops)
-    drawn = sampler.world
-    gold = list(dict.fromkeys(drawn.telling_of[f] for f in steps))
-    names = {name for f in steps for name in (f.subject, f.object)}
-    if len(gold) < hops or len(names) < hops + 1:
-        return None
-    near = [
-        i
-        for i, t in enumerate(drawn.tellings)
-        if i not in gold and any(_near(f, steps) for f in t.facts)
-    ]
-    far = [i for i in range(len(drawn.tellings)) if i not in gold and i not in near]
-    half = min(len(near), (PASSAGES + 1) // 2)
-    distractors = rng.sample(near, half) + rng.sample(far, PASSAGES - half)
-    rng.shuffle(distractors)
-
-    def shown(kept: Sequence[int]) -> tuple[Passage, ...]:
-        needed = PASSAGES - len(kept)
-        close = [d for d in distractors if d in near][: (needed + 1) // 2]
-        rest = [d for d in distractors if d not in close][: needed - len(close)]
-        order = rng.sample([*kept, *close, *rest], PASSAGES)
-        return tuple(drawn.tellings[i].passage for i in order)
-
-    parts = tuple(shown([g for g in gold if g != out]) for out in gold)
-    return Case(chain(rng, steps), shown(gold), parts, shown([]))
-
-
-def _near(fact: Fact, steps: Sequence[Fact]) -> bool:
-    names = {name for f in steps for name in (f.subject, f.object)}
-    relations = {f.relation for f in steps}
-    return fact.relation in relations or fact.subject in names or fact.object in names
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A share or mean with a 95 % interval (Clopper-Pearson for shares)."""
-
-    name: str
-    value: float
-    n: int
-    low: float | None = None
-    high: float | None = None
-    wanted: str = ""
-
-
-def share(name: str, hits: Sequence[bool], wanted: str = "") -> Figure:
-    """The share of hits."""
-    found = binomtest(sum(hits), len(hits)).proportion_ci(method="exact")
-    return Figure(name, sum(hits) / len(hits), len(hits), found.low, found.high, wanted)
-
-
-def mean(name: str, values: Sequence[float], wanted: str = "") -> Figure:
-    """The mean, with a normal interval."""
-    n, centre = len(values), sum(values) / len(values)
-    spread = (sum((v - centre) ** 2 for v in values) / max(1, n - 1) / n) ** 0.5
-    return Figure(name, centre, n, centre - 1.96 * spread, centre + 1.96 * spread, wanted)
-
 
 def generate(reader: Reader, asked: Sequence[Prompt], max_tokens: int) -> list[Generation]:
     """Greedy generations, in batches."""
     requests = [GenerationRequest(prompt=p, max_tokens=max_tokens) for p in asked]
-    found: list[Generation] = []
-    for i in range(0, len(requests), BATCH):
-        found += [replies[0] for replies in reader.generate(requests[i : i + BATCH])]
-    return found
+    return [replies[0] for part in batches(requests) for replies in reader.generate(part)]
 
 
 def short(reader: Reader, rows: Sequence[tuple[Asked, Sequence[Passage]]]) -> list[bool]:
@@ -143,7 +47,7 @@ def beliefs(reader: Reader, rows: Sequence[tuple[Asked, Sequence[Passage]]]) -> 
     requests = [
         ScoreRequest(prompt=prompts.short_answer(a.text, e), continuation=a.answer) for a, e in rows
     ]
-    scored = [s for i in range(0, len(rows), BATCH) for s in reader.score(requests[i : i + BATCH])]
+    scored = [s for part in batches(requests) for s in reader.score(part)]
     return [2.718281828459045 ** sum(s.logprobs) for s in scored]
 
 
@@ -160,7 +64,7 @@ def key_entropies(
         ScoreRequest(prompt=prompts.short_answer(a.text), token_ids=r.token_ids)
         for (a, _), r in zip(rows, replies, strict=True)
     ]
-    alone = [s for i in range(0, len(rows), BATCH) for s in reader.score(asked[i : i + BATCH])]
+    alone = [s for part in batches(asked) for s in reader.score(part)]
     found = []
     for reply, ungrounded in zip(replies, alone, strict=True):
         pairs = list(zip(reply.entropies, ungrounded.entropies, strict=True))
@@ -182,13 +86,13 @@ def figures(reader: Reader, n: int) -> list[Figure]:
     entropies = key_entropies(reader, with_gold), key_entropies(reader, without)
     auroc = mannwhitneyu(entropies[1], entropies[0]).statistic / (n * n)
     found = [
-        share("one hop, short answer", short(reader, with_gold), ">= .95"),
+        share("one hop, short answer", short(reader, with_gold), ">= .98"),
         share("one hop, short answer, unseen phrasing only", short(reader, _over(unseen_one))),
         share("one hop, chain of thought", reasoned(reader, with_gold), ">= .95"),
-        share("two hops, chain of thought", reasoned(reader, _over(two)), ">= .85"),
+        share("two hops, chain of thought", reasoned(reader, _over(two)), ">= .93"),
         share("two hops, chain of thought, unseen only", reasoned(reader, _over(unseen_two))),
-        share("two hops, short answer", short(reader, _over(two))),
-        share("three hops, chain of thought", reasoned(reader, _over(three))),
+        share("two hops, short answer", short(reader, _over(two)), ">= .70"),
+        share("three hops, chain of thought", reasoned(reader, _over(three)), ">= .85"),
         share("three hops, short answer", short(reader, _over(three))),
         share("fixed facts without passages, short answer", short(reader, fixed)),
         share("one hop, gold passage removed, gold answer", short(reader, without), "<= .10"),
@@ -202,7 +106,9 @@ def figures(reader: Reader, n: int) -> list[Figure]:
     found.append(share("two hops, first gold removed, gold answer", short(reader, rows), "<= .10"))
     rows = [(c.asked, BELIEF_CONTEXTS["last gold passage missing"](c)) for c in two]
     found.append(share("two hops, last gold removed, gold answer", short(reader, rows), "<= .10"))
-    return found
+    found += evaluate_prompts.judgments(reader, n)
+    found += evaluate_prompts.calibration(reader, 2 * n)
+    return found + evaluate_prompts.obedience(reader, n // 5)
 
 
 def _full(case: Case) -> tuple[Passage, ...]:

@@ -27,12 +27,12 @@ def grow(model: LlamaForCausalLM, learned: PreTrainedTokenizerFast, start: Path)
     more = model.config.num_hidden_layers - small.config.num_hidden_layers
     if more < 0 or model.config.hidden_size != small.config.hidden_size:
         raise ValueError(f"{start} has another width or more layers than what is to be trained")
-    embeddings = small.get_input_embeddings().weight
+    embeddings = small.model.embed_tokens.weight
     known = spelled.get_vocab()
     for token, place in learned.get_vocab().items():
         text = learned.convert_tokens_to_string([token])
         parts = [known[token]] if token in known else spelled(text).input_ids
-        model.get_input_embeddings().weight[place] = embeddings[parts].mean(0)
+        model.model.embed_tokens.weight[place] = embeddings[parts].mean(0)
     model.model.norm.load_state_dict(small.model.norm.state_dict())
     layers = list(small.model.layers)
     for place, layer in enumerate(model.model.layers):

@@ -152,7 +152,7 @@ def losses(model: LlamaForCausalLM, forward: Any, batch: Batch) -> Losses:
         pointed = guidance.pointing(model, inputs, seen, batch)
     target, weight = batch.ids[:, 1:][counted], weights[counted]
     each = functional.cross_entropy(logits, target, reduction="none")
-    full = weight == 1
+    full = weight >= 1
     right = (logits.detach().argmax(-1) == target)[full].float().mean()
     return Losses((each * weight).sum() / weights.sum(), pointed, float(right))
 

@@ -23,7 +23,8 @@ from hopscope.tracing.policies import self_report
 from hopscope.workflows import _flare_questions, _self_ask, flare_instruct
 from hopscope.workflows._sources import BACKGROUND_TASK
 
-SELECTION = "My selection:[{}]."
+FEW_TOKENS = 3.0
+"""What the tokens of a verdict count: each decides much, and there are few of them."""
 JUDGMENTS = {True: "My judgment: Yes, it has utility.", False: "My judgment: No, it has none."}
 
 
@@ -52,6 +53,8 @@ class Turn:
     cues: tuple[Cue, ...] = ()
     faint: int | None = None
     """From this character of what is said on the loss counts little: a list's tail."""
+    weight: float = 1.0
+    """What each of its tokens counts in the loss."""
     absent: bool = False
     """Whether the passages lack a fact that the answer needs."""
 
@@ -161,7 +164,8 @@ def search(scene: Scene) -> Turn:
 
 def self_ask(scene: Scene) -> Turn:
     """Follow-up questions and their answers; a question of one fact needs none."""
-    asked, text, cues = scene.asked, _self_ask.OPENING, []
+    asked, text = scene.asked, _self_ask.OPENING
+    cues: list[Cue] = []
     if len(asked.steps) == 1:
         text += f" No.\n{_self_ask.FINAL} "
         cues += _direct(scene, len(text))
@@ -212,7 +216,7 @@ def summarise(scene: Scene) -> Turn:
 def enough(scene: Scene) -> Turn:
     """Whether the passages and what is known by heart hold the answer."""
     said = "No" if scene.lacking else "Yes"
-    return Turn("enough", _task(scene, self_report.TASK), said)
+    return Turn("enough", _task(scene, self_report.TASK), said, weight=FEW_TOKENS)
 
 
 def expand(scene: Scene) -> Turn:
@@ -255,7 +259,12 @@ def same(scene: Scene) -> Turn:
     if not alike and rng.random() < 0.5:
         said = name
     statement = Statement(asked.text, said, asked.answer)
-    return Turn("same", _last(judge.prompt(statement)), "Same" if alike else "Different")
+    return Turn(
+        "same",
+        _last(judge.prompt(statement)),
+        "Same" if alike else "Different",
+        weight=FEW_TOKENS,
+    )
 
 
 def pointwise(scene: Scene) -> Turn:
@@ -265,20 +274,22 @@ def pointwise(scene: Scene) -> Turn:
     number = number or rng.randint(1, len(scene.passages))
     form, reference = _reference(scene) if rng.random() < 0.6 else ("explicit", "")
     prompt = item.pointwise(scene.asked.text, scene.passages[number - 1], reference, form, None)
-    return Turn("judge", _last(prompt), JUDGMENTS[number in scene.gold])
+    return Turn("judge", _last(prompt), JUDGMENTS[number in scene.gold], weight=FEW_TOKENS)
 
 
 def _reference(scene: Scene, form: Form | None = None) -> tuple[Form, str]:
     """A pseudo-answer: mostly the right one."""
-    form = form or scene.rng.choice(("explicit", "implicit"))
+    forms: tuple[Form, Form] = ("explicit", "implicit")
+    chosen = scene.rng.choice(forms) if form is None else form
     right = scene.asked.answer, " ".join(scene.asked.sentences)
     wrong = scene.other, right[1].replace(scene.asked.answer, scene.other)
-    return form, (right if scene.rng.random() < 0.8 else wrong)[form == "implicit"]
+    return chosen, (right if scene.rng.random() < 0.8 else wrong)[chosen == "implicit"]
 
 
 def dialogue(scene: Scene, *, referred: bool) -> tuple[tuple[Message, ...], list[Turn]]:
     """Passages one by one, then selections and a ranking by utility."""
-    refer = {form: _reference(scene, form)[1] if referred else "" for form in item.REFERENCE}
+    every: tuple[Form, Form] = ("explicit", "implicit")
+    refer = {form: _reference(scene, form)[1] if referred else "" for form in every}
     turns: list[Turn] = []
     opening: tuple[Message, ...] = ()
     firsts: list[Form | None] = [None] if referred else [None, "explicit", "implicit"]
@@ -313,7 +324,13 @@ def _select(scene: Scene, user: str, first: Form | None) -> Turn:
     chosen = sorted(scene.gold)
     said, numbered = _numbered(said + "My selection:[", chosen, ",")
     kind = "select" if first is None else f"select after {first}"
-    return Turn(kind, user, said + "].", cues=(*cues, *numbered))
+    return Turn(
+        kind,
+        user,
+        said + "].",
+        cues=(*cues, *numbered),
+        weight=1.0 if first else FEW_TOKENS,
+    )
 
 
 def _rank(scene: Scene, user: str) -> Turn:
@@ -322,7 +339,7 @@ def _rank(scene: Scene, user: str) -> Turn:
     rest = [n for n in range(1, len(scene.passages) + 1) if n not in gold]
     said, cues = _numbered("", [*gold, *rest], " > ")
     faint = cues[len(gold)].start if rest else None
-    return Turn("rank", user, said, cues=cues[: len(gold)], faint=faint)
+    return Turn("rank", user, said, cues=cues[: len(gold)], faint=faint, weight=FEW_TOKENS)
 
 
 def _numbered(text: str, numbers: Sequence[int], between: str) -> tuple[str, tuple[Cue, ...]]:

@@ -111,7 +111,7 @@ def test_a_source_holds_the_token_that_is_to_be_read_there() -> None:
     for p, s in found:
         assert p.ids[s.query + 1] == p.ids[s.key]
         assert p.segments[s.key] == 0
-        assert p.weights[s.query + 1] == 1
+        assert p.weights[s.query + 1] >= 1
 
 
 def test_two_hops_are_guided_by_way_of_the_end_of_the_first_object() -> None:

@@ -1,0 +1,124 @@
+"""Questions over worlds that a reader has never seen, and shares and means with intervals.
+
+Every question gets a context from a fresh world of test names: its gold passages and distractors,
+of which at least half tell of an entity of the chain or of a relation of the chain.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from scipy.stats import binomtest
+
+from hopscope.lab.hopland import world
+from hopscope.lab.hopland.contexts import Sampler
+from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.questions import Asked, chain
+from hopscope.lab.hopland.world import Fact, Phrasing
+from hopscope.runtime.types import Passage
+
+Request = TypeVar("Request")
+
+FIRST_WORLD = 1_000_000
+PASSAGES = 5
+BATCH = 50
+"""Requests to a reader at once."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question with the contexts it is asked over."""
+
+    asked: Asked
+    full: tuple[Passage, ...]
+    """All gold passages and distractors."""
+    gold: frozenset[int]
+    """Which of them, counted from 1, are the gold passages."""
+    parts: tuple[tuple[Passage, ...], ...]
+    """For each hop: the context with that hop's gold passage replaced by a distractor."""
+    bare: tuple[Passage, ...]
+    """Distractors only."""
+
+
+def cases(
+    hops: int, n: int, *, phrasing: Phrasing = "mixed", passages: int = PASSAGES
+) -> list[Case]:
+    """Cases of chains of this many hops over this many passages, two from each world."""
+    made: list[Case] = []
+    seed = FIRST_WORLD
+    while len(made) < n:
+        seed += 1
+        rng = random.Random(f"evaluate {seed}")
+        drawn = world.make(seed, split="test", phrasing=phrasing)
+        sampler = Sampler(drawn, rng, Forge(rng, "test", world.RESERVED))
+        made += [case for _ in range(2) if (case := _case(sampler, rng, hops, passages))]
+    return made[:n]
+
+
+def _case(sampler: Sampler, rng: random.Random, hops: int, passages: int) -> Case | None:
+    steps = sampler.walk(hops)
+    drawn = sampler.world
+    gold = list(dict.fromkeys(drawn.telling_of[f] for f in steps))
+    names = {name for f in steps for name in (f.subject, f.object)}
+    if len(gold) < hops or len(names) < hops + 1:
+        return None
+    near = [
+        i
+        for i, t in enumerate(drawn.tellings)
+        if i not in gold and any(_near(f, steps) for f in t.facts)
+    ]
+    far = [i for i in range(len(drawn.tellings)) if i not in gold and i not in near]
+    half = min(len(near), (passages + 1) // 2)
+    distractors = rng.sample(near, half) + rng.sample(far, passages - half)
+    rng.shuffle(distractors)
+
+    def shown(kept: Sequence[int]) -> tuple[Passage, ...]:
+        needed = passages - len(kept)
+        close = [d for d in distractors if d in near][: (needed + 1) // 2]
+        rest = [d for d in distractors if d not in close][: needed - len(close)]
+        order = rng.sample([*kept, *close, *rest], passages)
+        return tuple(drawn.tellings[i].passage for i in order)
+
+    parts = tuple(shown([g for g in gold if g != out]) for out in gold)
+    asked, full = chain(rng, steps), shown(gold)
+    of_gold = {drawn.tellings[i].passage for i in gold}
+    numbers = frozenset(i for i, passage in enumerate(full, start=1) if passage in of_gold)
+    return Case(asked, full, numbers, parts, shown([]))
+
+
+def _near(fact: Fact, steps: Sequence[Fact]) -> bool:
+    names = {name for f in steps for name in (f.subject, f.object)}
+    relations = {f.relation for f in steps}
+    return fact.relation in relations or fact.subject in names or fact.object in names
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A share or mean with a 95 % interval (Clopper-Pearson for shares)."""
+
+    name: str
+    value: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+    wanted: str = ""
+
+
+def share(name: str, hits: Sequence[bool], wanted: str = "") -> Figure:
+    """The share of hits."""
+    found = binomtest(sum(hits), len(hits)).proportion_ci(method="exact")
+    return Figure(name, sum(hits) / len(hits), len(hits), found.low, found.high, wanted)
+
+
+def mean(name: str, values: Sequence[float], wanted: str = "") -> Figure:
+    """The mean, with a normal interval."""
+    n, centre = len(values), sum(values) / len(values)
+    spread = (sum((v - centre) ** 2 for v in values) / max(1, n - 1) / n) ** 0.5
+    return Figure(name, centre, n, centre - 1.96 * spread, centre + 1.96 * spread, wanted)
+
+
+def batches(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
+    """Requests in parts that a reader takes at once."""
+    for i in range(0, len(requests), BATCH):
+        yield requests[i : i + BATCH]
