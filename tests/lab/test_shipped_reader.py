@@ -3,6 +3,8 @@
 from functools import cache
 
 from hopscope.lab.hopland import evaluate
+from hopscope.lab.hopland.cases import Case
+from hopscope.lab.hopland.cases import cases as drawn
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import tiny
 
@@ -15,8 +17,8 @@ def reader() -> Reader:
 
 
 @cache
-def cases(hops: int) -> list[evaluate.Case]:
-    return evaluate.cases(hops, N)
+def cases(hops: int) -> list[Case]:
+    return drawn(hops, N)
 
 
 def test_one_hop_among_five_passages_is_read() -> None:
