@@ -1,22 +1,25 @@
-"""The forward passes: prefill once, then decode all samples together; and teacher forcing.
+"""Decoding all samples together, and teacher forcing.
 
-Invariant: a row's numbers do not depend on the rows beside it. Rows are padded on the left, the
-padding is masked, and positions count from each row's own first token. What is recorded comes
-from the raw logits, before temperature; the samples of a prompt share its keys and values.
+Invariant: up to rounding, a row's numbers do not depend on the rows beside it, nor on what of it
+was read before. What is recorded comes from the raw logits, before temperature. Samples of a prompt
+are one row as long as they have drawn the same.
 """
 
 import copy
-import inspect
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
 from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._draft import Draft
+from hopscope.runtime.readers._forwarding import Forwarder
+from hopscope.runtime.readers._prefill import Prefill, Wanted
+from hopscope.runtime.readers._prefixes import Tokens
 from hopscope.runtime.readers._sampling import distribution, draw, uniform
+from hopscope.runtime.types import Forwarded
 
 
 class Likelihood(NamedTuple):
@@ -26,46 +29,65 @@ class Likelihood(NamedTuple):
     entropies: list[float]
 
 
+class Row(NamedTuple):
+    """Drafts that have written the same so far."""
+
+    ids: Tokens
+    """The prompt and what they have written."""
+    drafts: list[Draft]
+
+    @property
+    def width(self) -> int:
+        """Positions up to the last token they may write."""
+        return len(self.ids) + max(draft.max_tokens - draft.steps for draft in self.drafts)
+
+
 class Decoder:
     """A causal language model as pure arithmetic on token ids; it knows no text."""
 
-    def __init__(self, model: Any, max_batch_tokens: int) -> None:
+    def __init__(self, model: Any, max_batch_tokens: int, prefix_bytes: int) -> None:
         self._model = model
         self._max_batch_tokens = max_batch_tokens
-        accepted = inspect.signature(model.forward).parameters
-        self._takes_positions = "position_ids" in accepted
-        self._keeps_logits = "logits_to_keep" in accepted
+        self._forwarder = Forwarder(model)
+        self._prefill = Prefill(self._forwarder, prefix_bytes)
+        self._remembers = self._prefill.tree.limit >= max_batch_tokens * token_bytes(model)
         self._kept: tuple[list[int], Any, Tensor] | None = None
+
+    @property
+    def forwarded(self) -> Forwarded:
+        """What went through the model so far."""
+        return self._forwarder.counted
+
+    def forget(self) -> None:
+        """Let go of all prefixes, so that what comes is computed as if it were the first."""
+        self._prefill.tree.clear()
+        self._kept = None
 
     def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:
         """Write all drafts of each prompt to their ends."""
-        ids, mask = self._pad([prompt for prompt, _ in work])
-        cache: Any = DynamicCache(config=self._model.config)
-        logits = self._forward(ids, mask, cache, keep=1)[:, -1]
-        rows = [(i, draft) for i, (_, drafts) in enumerate(work) for draft in drafts]
-        width = ids.shape[1] + max(draft.max_tokens for _, draft in rows)
-        step = max(1, self._max_batch_tokens // width)
-        for start in range(0, len(rows), step):
-            chunk = rows[start : start + step]
-            parents = torch.tensor([i for i, _ in chunk], device=ids.device)
-            last = start + step >= len(rows)
-            own = cache if last else copy.deepcopy(cache)
-            own.reorder_cache(parents)
-            self._continue([draft for _, draft in chunk], own, mask[parents], logits[parents])
+        waiting = [Row(tuple(prompt), drafts) for prompt, drafts in work]
+        while waiting:
+            # A prompt that is kept can be taken up again: so its drafts may turn out to be more
+            # rows than there is room for. Else there must be room for each.
+            sizes = [Size(row.width, 1 if self._remembers else len(row.drafts)) for row in waiting]
+            first, *rest = pack(sizes, self._max_batch_tokens)
+            put_off = self._continue([waiting[i] for i in first])
+            waiting = [*put_off, *(waiting[i] for batch in rest for i in batch)]
 
     def score(self, work: Sequence[tuple[list[int], list[int]]]) -> list[Likelihood]:
         """How likely each continuation, of one token or more, is after its prompt."""
-        ids, mask = self._pad([prompt + given[:-1] for prompt, given in work])
-        logits = self._forward(ids, mask, None, keep=max(len(given) for _, given in work))
-        scored = []
-        for row, (_, given) in zip(logits, work, strict=True):
-            logprobs, entropies = distribution(row[-len(given) :])
-            wanted = torch.tensor(given, device=row.device)
-            chosen = logprobs.gather(-1, wanted[:, None]).squeeze(-1)
-            check_finite(entropies)
-            check_finite(chosen)
-            scored.append(Likelihood(chosen.tolist(), entropies.tolist()))
-        return scored
+        asked: dict[Tokens, list[int]] = {}
+        for i, (prompt, given) in enumerate(work):
+            asked.setdefault((*prompt, *given[:-1]), []).append(i)  # nothing follows the last token
+        members = list(asked.values())
+        wanted = [Wanted(ids, max(len(work[i][1]) for i in same)) for ids, same in asked.items()]
+        scored: dict[int, Likelihood] = {}
+        for made in self._prefill.read(wanted):
+            for sequence, logits in zip(made.members, made.logits, strict=True):
+                logprobs, entropies = distribution(logits[-wanted[sequence].logits :])
+                for i in members[sequence]:
+                    scored[i] = _likelihood(work[i][1], logprobs, entropies)
+        return [scored[i] for i in range(len(work))]
 
     def follow(self, prompt: list[int], prefixes: Sequence[tuple[int, ...]]) -> list[Tensor]:
         """The log-probabilities of the token after the prompt and each prefix, in double
@@ -88,7 +110,7 @@ class Decoder:
                 own = copy.deepcopy(cache)
                 own.reorder_cache(ids.new_zeros(len(chunk)))
                 mask = ids.new_ones(len(chunk), len(prompt) + length)
-                logits = self._forward(ids, mask, own, keep=1)[:, -1]
+                logits = self._forwarder.forward(ids, mask, own, keep=1)[:, -1]
                 found.update(zip(chunk, _exact(logits), strict=True))
         return [found[prefix] for prefix in prefixes]
 
@@ -96,62 +118,62 @@ class Decoder:
         """Keys and values of one prompt, and the distribution after it."""
         if self._kept is None or self._kept[0] != prompt:
             self._kept = None
-            ids, mask = self._pad([prompt])
-            cache: Any = DynamicCache(config=self._model.config)
-            logits = self._forward(ids, mask, cache, keep=1)[:, -1]
-            self._kept = (prompt, cache, _exact(logits)[0])
+            [made] = self._prefill.read([Wanted(tuple(prompt))])
+            self._kept = (prompt, made.cache, _exact(made.logits[:, -1])[0])
         return self._kept[1:]
 
-    def _continue(self, drafts: list[Draft], cache: Any, mask: Tensor, logits: Tensor) -> None:
-        """Draw tokens until all drafts are finished; a finished one leaves the batch."""
+    def _continue(self, rows: list[Row]) -> list[Row]:
+        """Draw tokens until all drafts are finished; a finished one leaves the batch, and so do
+        rows for which there is no more room: those are given back."""
+        wanted = [Wanted(row.ids) for row in rows]
+        cache, mask, logits = self._prefill.cache(self._prefill.read(wanted), wanted)
+        room = max(1, self._max_batch_tokens // max(row.width for row in rows))
+        put_off: list[Row] = []
         while True:
-            logprobs, entropies = distribution(logits)
-            check_finite(entropies)
-            tokens = draw(
-                logprobs,
-                [draft.temperature for draft in drafts],
-                [uniform(draft.stream, draft.steps) for draft in drafts],
-            )
-            chosen = logprobs.gather(-1, tokens[:, None]).squeeze(-1)
-            triples = zip(tokens.tolist(), chosen.tolist(), entropies.tolist(), strict=True)
-            for draft, (token, logprob, entropy) in zip(drafts, triples, strict=True):
-                draft.add(token, logprob, entropy)
-            alive = [i for i, draft in enumerate(drafts) if draft.finished is None]
-            if not alive:
-                return
-            if len(alive) < len(drafts):
-                kept = torch.tensor(alive, device=tokens.device)
+            parents, tokens, children = self._draw(rows, logits)
+            put_off += children[room:]
+            if not children:
+                return put_off
+            rows, parents, tokens = children[:room], parents[:room], tokens[:room]
+            if parents != list(range(len(mask))):
+                kept = torch.tensor(parents, device=mask.device)
                 cache.reorder_cache(kept)
-                mask, tokens = mask[kept], tokens[kept]
-                drafts = [drafts[i] for i in alive]
-            mask = torch.cat([mask, mask.new_ones(len(drafts), 1)], dim=1)
-            logits = self._forward(tokens[:, None], mask, cache, keep=1)[:, -1]
+                mask = mask[kept]
+            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+            ids = torch.tensor(tokens, device=mask.device)[:, None]
+            logits = self._forwarder.forward(ids, mask, cache, keep=1)[:, -1]
 
-    def _pad(self, sequences: Sequence[list[int]]) -> tuple[Tensor, Tensor]:
-        """Token ids and attention mask, padded on the left."""
-        width = max(map(len, sequences))
-        ids = [[0] * (width - len(sequence)) + sequence for sequence in sequences]
-        mask = [[0] * (width - len(sequence)) + [1] * len(sequence) for sequence in sequences]
-        device = self._model.device
-        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-    def _forward(self, ids: Tensor, mask: Tensor, cache: Any, *, keep: int) -> Tensor:
-        """Logits of at least the last `keep` positions."""
-        options: dict[str, Any] = {}
-        if self._takes_positions:
-            positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
-            options["position_ids"] = positions[:, -ids.shape[1] :]
-        if self._keeps_logits:
-            options["logits_to_keep"] = keep
-        out = self._model(
-            input_ids=ids,
-            attention_mask=mask,
-            past_key_values=cache,
-            use_cache=cache is not None,
-            **options,
+    def _draw(self, rows: list[Row], logits: Tensor) -> tuple[list[int], list[int], list[Row]]:
+        """Draw each draft's next token. Those that go on: the place of the row they come from, the
+        token and the row they make, drafts that drew the same as one."""
+        logprobs, entropies = distribution(logits)
+        check_finite(entropies)
+        drafts = [(place, draft) for place, row in enumerate(rows) for draft in row.drafts]
+        places = torch.tensor([place for place, _ in drafts], device=logits.device)
+        drawn = draw(
+            logprobs[places],
+            [draft.temperature for _, draft in drafts],
+            [uniform(draft.stream, draft.steps) for _, draft in drafts],
         )
-        logits: Tensor = out.logits
-        return logits
+        chosen = logprobs[places, drawn].tolist()
+        entropy = entropies.tolist()
+        going_on: dict[tuple[int, int], list[Draft]] = {}
+        for (place, draft), token, logprob in zip(drafts, drawn.tolist(), chosen, strict=True):
+            draft.add(token, logprob, entropy[place])
+            if draft.finished is None:
+                going_on.setdefault((place, token), []).append(draft)
+        children = [Row((*rows[place].ids, token), own) for (place, token), own in going_on.items()]
+        return [place for place, _ in going_on], [token for _, token in going_on], children
+
+
+def _likelihood(given: list[int], logprobs: Tensor, entropies: Tensor) -> Likelihood:
+    """From the distributions, (position, token), at the end of what was read."""
+    entropies = entropies[-len(given) :]
+    wanted = torch.tensor(given, device=logprobs.device)
+    chosen = logprobs[-len(given) :].gather(-1, wanted[:, None]).squeeze(-1)
+    check_finite(entropies)
+    check_finite(chosen)
+    return Likelihood(chosen.tolist(), entropies.tolist())
 
 
 def _exact(logits: Tensor) -> Tensor:
@@ -172,3 +194,13 @@ def check_finite(numbers: Tensor) -> None:
             "the model's probabilities are not finite: it overflowed (try dtype float32) "
             "or rules out a given token altogether"
         )
+
+
+def token_bytes(model: Any) -> int:
+    """About how much the keys and values of one token take up."""
+    config = model.config.get_text_config()
+    heads: int = config.num_attention_heads
+    shared: int = getattr(config, "num_key_value_heads", None) or heads
+    size: int = getattr(config, "head_dim", None) or config.hidden_size // heads
+    layers: int = config.num_hidden_layers
+    return 2 * layers * shared * size * int(model.dtype.itemsize)

@@ -24,7 +24,13 @@ _LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
 
 
 def load(
-    checkpoint: Checkpoint, *, device: str, dtype: str, max_batch_tokens: int
+    checkpoint: Checkpoint,
+    *,
+    device: str,
+    dtype: str,
+    compiled: bool,
+    max_batch_tokens: int,
+    prefix_bytes: int,
 ) -> TransformersReader:
     """Bring a checkpoint into memory.
 
@@ -58,7 +64,12 @@ def load(
         raise UsageError(f"{checkpoint.name} keeps no keys and values, which sampling relies on")
     precision = str(model.dtype).removeprefix("torch.")
     name = checkpoint.name if precision == "float32" else f"{checkpoint.name}:{precision}"
-    return TransformersReader(model, tokenizer, name=name, max_batch_tokens=max_batch_tokens)
+    if compiled:
+        model.compile(dynamic=True)
+        name += ":compiled"
+    return TransformersReader(
+        model, tokenizer, name=name, max_batch_tokens=max_batch_tokens, prefix_bytes=prefix_bytes
+    )
 
 
 def configuration(folder: Path, name: str) -> Any:

@@ -16,6 +16,7 @@ from hopscope.runtime.readers._draft import Draft
 from hopscope.runtime.readers._rendering import Renderer
 from hopscope.runtime.readers._text import pieces
 from hopscope.runtime.types import (
+    Forwarded,
     Generation,
     GenerationRequest,
     Prompt,
@@ -32,7 +33,9 @@ for each scored token."""
 class TransformersReader:
     """A causal language model. Threads may share it; one computes at a time."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str, max_batch_tokens: int) -> None:
+    def __init__(
+        self, model: Any, tokenizer: Any, *, name: str, max_batch_tokens: int, prefix_bytes: int
+    ) -> None:
         config = model.config.get_text_config()
         self.name = name
         self._tokenizer = tokenizer
@@ -41,16 +44,21 @@ class TransformersReader:
         self._context: int | None = getattr(config, "max_position_embeddings", None)
         self._max_batch_tokens = max_batch_tokens
         self._renderer = Renderer(tokenizer, name, self._end_ids)
-        self._decoder = Decoder(model, max_batch_tokens)
+        self._decoder = Decoder(model, max_batch_tokens, prefix_bytes)
         self._lock = threading.Lock()
+
+    @property
+    def forwarded(self) -> Forwarded:
+        """What went through the model since it was loaded."""
+        return self._decoder.forwarded
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         """Continuations of each request; see the port. Equal prompts are computed once."""
         return self.more(requests, first=0)
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        """Samples from the `first` on; see the port. The prompt is computed, and counted, again."""
-        with self._lock, torch.inference_mode(), failures(self.name):
+        """Samples from the `first` on; see the port. The prompt is counted again."""
+        with self._computing():
             drafts: list[list[Draft]] = []
             by_prompt: dict[tuple[int, ...], list[Draft]] = {}
             for request in requests:
@@ -63,12 +71,7 @@ class TransformersReader:
                 drafts.append(samples)
                 by_prompt.setdefault(tuple(prompt), []).extend(samples)
             work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
-            sizes = [
-                Size(len(prompt) + max(draft.max_tokens for draft in samples), len(samples))
-                for prompt, samples in work
-            ]
-            for batch in pack(sizes, self._max_batch_tokens):
-                self._decoder.decode([work[i] for i in batch])
+            self._decoder.decode(work)
             return [[draft.generation() for draft in samples] for samples in drafts]
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
@@ -76,7 +79,7 @@ class TransformersReader:
 
         A continuation of running text gets the space before it that the caller left out.
         """
-        with self._lock, torch.inference_mode(), failures(self.name):
+        with self._computing():
             work: list[tuple[list[int], list[int]]] = []
             for request in requests:
                 prompt = self._renderer.prompt_ids(request.prompt)
@@ -98,7 +101,7 @@ class TransformersReader:
 
     def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
         """All ways in which begun replies can go on; see the port."""
-        with self._lock, torch.inference_mode(), failures(self.name):
+        with self._computing():
             prompts: dict[Prompt, list[int]] = {}
             members: dict[tuple[int, ...], list[int]] = {}
             for i, (request, begun, _) in enumerate(requests):
@@ -113,6 +116,14 @@ class TransformersReader:
                 for i, logprobs in zip(places, after, strict=True):
                     found[i] = self._branches(requests[i], list(ids), logprobs)
             return [found[i] for i in range(len(requests))]
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        with self._lock, torch.inference_mode(), failures(self.name):
+            # What is at hand decides how numbers are rounded.
+            if torch.are_deterministic_algorithms_enabled():
+                self._decoder.forget()
+            yield
 
     def _branches(self, asked: BranchRequest, prompt: list[int], after: Tensor) -> list[Branch]:
         begun = self._draft(asked.request, 0, prompt)

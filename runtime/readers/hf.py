@@ -7,11 +7,14 @@ told at once and listing the readers stays cheap.
 import os
 from typing import Literal
 
+from pydantic import ByteSize
+
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers._checkpoint import locate
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+PREFIX_CACHE = ByteSize(512_000_000)
 
 
 def build(
@@ -20,7 +23,9 @@ def build(
     revision: str | None = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
+    compiled: bool = False,
     max_batch_tokens: int = 16_384,
+    prefix_cache: ByteSize = PREFIX_CACHE,
 ) -> Reader:
     """A reader over a causal language model with safetensors weights.
 
@@ -29,7 +34,11 @@ def build(
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
         dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor.
+        compiled: by torch.compile, which takes a minute at first and a C++ compiler; then numbers
+            are rounded otherwise, so that the reader's name says so.
         max_batch_tokens: rows times positions computed together; bounds the memory used.
+        prefix_cache: bytes (512MB, 2GB) of keys and values that are kept of prompts, so that others
+            that begin alike are read from where they part; 0 keeps none.
 
     Raises:
         UsageError: the model is not there or cannot be loaded.
@@ -40,4 +49,11 @@ def build(
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from hopscope.runtime.readers._loading import load
 
-    return load(checkpoint, device=device, dtype=dtype, max_batch_tokens=max_batch_tokens)
+    return load(
+        checkpoint,
+        device=device,
+        dtype=dtype,
+        compiled=compiled,
+        max_batch_tokens=max_batch_tokens,
+        prefix_bytes=prefix_cache,
+    )

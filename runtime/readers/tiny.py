@@ -6,6 +6,8 @@ lies beside the weights.
 
 from pathlib import Path
 
+from pydantic import ByteSize
+
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
@@ -13,13 +15,22 @@ from hopscope.runtime.readers import hf
 FOLDER = Path(__file__).parent / "hopland"
 
 
-def build(*, device: hf.Device = "cpu", max_batch_tokens: int = 16_384) -> Reader:
-    """The embedded reader; `device` and `max_batch_tokens` as in the reader `hf`."""
+def build(
+    *,
+    device: hf.Device = "cpu",
+    max_batch_tokens: int = 16_384,
+    prefix_cache: ByteSize = hf.PREFIX_CACHE,
+) -> Reader:
+    """The embedded reader; options as in the reader `hf`."""
     if not (FOLDER / "config.json").is_file():
         raise UsageError(
             "the embedded reader is not part of this installation (runtime/readers/hopland is "
             "missing); install hopscope again, or name another model: hf:FOLDER_OR_HUB_ID"
         )
     return hf.build(
-        model=str(FOLDER), device=device, dtype="float32", max_batch_tokens=max_batch_tokens
+        model=str(FOLDER),
+        device=device,
+        dtype="float32",
+        max_batch_tokens=max_batch_tokens,
+        prefix_cache=prefix_cache,
     )

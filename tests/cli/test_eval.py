@@ -120,7 +120,7 @@ def test_what_is_killed_three_times_ends_like_an_unbroken_one(
     bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is lost and nothing doubled; after Ctrl-C nothing is left half done."""
-    options = ["-w", "closed_book:max_tokens=24", "--json"]
+    options = ["-w", "closed_book:max_tokens=24", "--deterministic", "--json"]
     code, whole, _ = call(capsys, *bare.command(tmp_path / "whole.db", *options))
     assert code == 0
 

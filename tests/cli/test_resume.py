@@ -69,7 +69,8 @@ def test_a_stopped_run_goes_on_and_ends_like_an_unbroken_one(
     asked = [
         "run", "Where was Rosis Wallo born?", "--gold", "Zana", "-w", "iter_retgen",
         "-o", f"iterations={STEPS}", "-o", "max_tokens=80", "-o", "k=2", "--samples", "2",
-        "--reader", f"hf:{model}", "--seed", "3", "--db", str(database),
+        # To the last digit numbers depend on which prefixes the process has read before.
+        "--reader", f"hf:{model},prefix_cache=0", "--seed", "3", "--db", str(database),
     ]  # fmt: skip
     code, out, _ = call(capsys, *asked, "--json")
     assert code == 0

@@ -1,0 +1,64 @@
+"""One forward pass of a model over rows of tokens, and the count of all of them.
+
+Rows are padded on the left, the padding is masked, and positions count from each row's own first
+token. Nothing stands between the tokens of a row, so that attention over a sliding window sees what
+it would see of the row alone.
+"""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hopscope.runtime.types import Forwarded
+
+
+class Forwarder:
+    """A causal language model that counts."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.counted = Forwarded()
+        accepted = inspect.signature(model.forward).parameters
+        self._takes_positions = "position_ids" in accepted
+        self._keeps_logits = "logits_to_keep" in accepted
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, cache: Any, *, keep: int, reused: int = 0
+    ) -> Tensor:
+        """Logits of at least the last `keep` positions.
+
+        Args:
+            ids: (row, position), the tokens that are new.
+            mask: (row, position), of those in the cache and then the new ones.
+            cache: takes the keys and values of the new ones.
+            reused: how many tokens of prompts are in the cache, to be counted.
+        """
+        rows, columns = ids.shape
+        self.counted += Forwarded(passes=1, tokens=rows * columns, reused=reused)
+        options: dict[str, Any] = {}
+        if self._takes_positions:
+            positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
+            options["position_ids"] = positions[:, -columns:]
+        if self._keeps_logits:
+            options["logits_to_keep"] = keep
+        out = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            **options,
+        )
+        logits: Tensor = out.logits
+        return logits
+
+    def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> tuple[Tensor, Tensor]:
+        """The last `columns` tokens of each sequence, and the mask of all their tokens."""
+        width = max(map(len, sequences))
+        ends = [list(sequence[-columns:]) for sequence in sequences]
+        ids = [[0] * (columns - len(end)) + end for end in ends]
+        mask = [[0] * (width - len(s)) + [1] * len(s) for s in sequences]
+        device = self.model.device
+        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)

@@ -1,0 +1,134 @@
+"""Keys and values of what was read before, by prefix.
+
+A radix tree: each node holds a run of tokens and their keys and values, and what two sequences
+begin with alike is there once. Invariant: the keys and values of a token depend on it and those
+before it alone, so what lies on the way from the root to a node serves every sequence that begins
+so.
+
+Source: RadixAttention (Zheng, Yin, Xie et al. 2024, arXiv 2312.07104, section 3).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+Layers = list[tuple[Tensor, Tensor]]
+"""Keys and values of a run of tokens, for each layer, (head, token, coordinate)."""
+Tokens = tuple[int, ...]
+
+
+class Match(NamedTuple):
+    """What is at hand of a sequence."""
+
+    tokens: int
+    runs: tuple[Layers, ...]
+    """One after the other from the first token on; the last may go on beyond `tokens`."""
+
+
+class _Node:
+    """A run of tokens behind those of its ancestors."""
+
+    def __init__(self, ids: Tokens, layers: Layers, parent: "_Node | None") -> None:
+        self.ids = ids
+        self.layers = layers
+        self.parent = parent
+        self.children: dict[int, _Node] = {}
+        self.used = 0
+
+    @property
+    def size(self) -> int:
+        return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
+
+
+class PrefixTree:
+    """The last used prefixes, `limit` bytes of them. Not shared between threads."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        """Bytes held."""
+        self._root = _Node((), [], None)
+        self._clock = 0
+
+    def match(self, ids: Tokens) -> Match:
+        """The longest prefix that is at hand."""
+        self._clock += 1
+        tokens, runs = 0, []
+        for node, shared in self._path(ids):
+            node.used = self._clock
+            runs.append(node.layers)
+            tokens += shared
+        return Match(tokens, tuple(runs))
+
+    def keep(self, ids: Tokens, cut: Callable[[int, int], Layers]) -> None:
+        """Keep a sequence; `cut` gives the keys and values from one token up to another, in tensors
+        of their own. What was used longest ago makes room."""
+        if not self.limit:
+            return
+        self._clock += 1
+        tokens, last = 0, self._root
+        for node, shared in list(self._path(ids)):
+            tokens, last = tokens + shared, node
+            if shared < len(node.ids):
+                last = self._split(node, shared)
+            last.used = self._clock
+        if tokens < len(ids):
+            leaf = _Node(ids[tokens:], cut(tokens, len(ids)), last)
+            leaf.used = self._clock
+            last.children[ids[tokens]] = leaf
+            self.size += leaf.size
+            self._shrink()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._root = _Node((), [], None)
+        self.size = 0
+
+    def _path(self, ids: Tokens) -> Iterator[tuple[_Node, int]]:
+        """The nodes that a sequence goes through, and how many of their tokens it has."""
+        node, tokens = self._root, 0
+        while tokens < len(ids) and (child := node.children.get(ids[tokens])) is not None:
+            shared = common(child.ids, ids[tokens : tokens + len(child.ids)])
+            yield child, shared
+            if shared < len(child.ids):
+                return
+            node, tokens = child, tokens + shared
+
+    def _split(self, node: _Node, at: int) -> _Node:
+        """Make two of a node; gives the first. What was matched before stays whole."""
+        assert node.parent is not None
+        first = _Node(node.ids[:at], _cut(node.layers, 0, at), node.parent)
+        node.parent.children[node.ids[0]] = first
+        node.layers = _cut(node.layers, at, len(node.ids))
+        node.ids, node.parent = node.ids[at:], first
+        first.children[node.ids[0]] = node
+        return first
+
+    def _shrink(self) -> None:
+        while self.size > self.limit:
+            oldest = min(self._leaves(self._root), key=lambda leaf: leaf.used)
+            assert oldest.parent is not None
+            del oldest.parent.children[oldest.ids[0]]
+            self.size -= oldest.size
+
+    def _leaves(self, node: _Node) -> Iterator[_Node]:
+        stack = list(node.children.values())
+        while stack:
+            child = stack.pop()
+            if not child.children:
+                yield child
+            stack.extend(child.children.values())
+
+
+def _cut(layers: Layers, start: int, stop: int) -> Layers:
+    """Copies, since a view would keep all of what it was cut from in memory."""
+    return [(k[:, start:stop].clone(), v[:, start:stop].clone()) for k, v in layers]
+
+
+def common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens two sequences begin with alike."""
+    for place, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return place
+    return min(len(one), len(other))
