@@ -94,7 +94,7 @@ class Given:
 
 
 def build(bench: Bench) -> list[Table]:
-    """One- and two-hop questions in turn."""
+    """Half of the questions have one hop, half two."""
     n = ceil(bench.limit * SHARE)
     single, double = bench.chains(1, ceil(n / 2)), bench.chains(2, n // 2)
     asked = [listed(bench, one) for one in (*single, *double)]

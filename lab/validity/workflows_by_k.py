@@ -67,7 +67,7 @@ class Answered(NamedTuple):
 
 
 def build(bench: Bench) -> list[Table]:
-    """One- and two-hop questions in turn."""
+    """Half of the questions have one hop, half two."""
     n = ceil(bench.limit * SHARE)
     asked = [item.question for item in (*bench.chains(1, ceil(n / 2)), *bench.chains(2, n // 2))]
     meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
