@@ -614,6 +614,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--clock", choices=("processor", "wall"), default="processor")
     parser.add_argument("--layers", type=int, default=random_nli.LAYERS, help="of the NLI model")
+    parser.add_argument("--width", type=int, default=random_nli.WIDTH, help="likewise, 64 or more")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.limit < 1:
@@ -625,7 +626,7 @@ def main() -> None:
             device=given.device,
             wall=given.clock == "wall",
             limit=given.limit,
-            nli=random_nli.save(Path(folder) / "nli", layers=given.layers),
+            nli=random_nli.save(Path(folder) / "nli", layers=given.layers, width=given.width),
             folder=Path(folder),
         )
         found = {name: work[name](bench) for name in given.part or PARTS}
