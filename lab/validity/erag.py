@@ -1,0 +1,185 @@
+"""eRAG's Table 1 in small: which labels of passages foretell how good the answer from a list is?
+
+Each question has lists of differing quality: what a search for it finds first, what it finds next,
+distractors with the gold passages among them, from the first hop on, from a later one on or none,
+and passages drawn at random. Each list is scored by every measure of rankings, from three kinds of
+labels: whether the passage holds the answer, whether it is gold, and whether the reader answers
+right from it alone (eRAG). The downstream quality is whether it answers right from the whole list,
+by the metric that gives eRAG its labels. Both are correlated over all lists of all questions.
+
+Over two hops no passage alone gives the answer, which eRAG's labels cannot see; so the hops stand
+apart.
+
+Source: Salemi and Zamani 2024 (arXiv 2404.13781), sections 2 and 3.2, Table 1. The paper has one
+list a question, by one retriever.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from hopscope.lab.statistics import Bootstrap, estimates
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.validity._bench import Bench, Item
+from hopscope.lab.validity._figures import table
+from hopscope.lab.validity._readings import NO_ANSWER, column
+from hopscope.runtime.answers import contains
+from hopscope.runtime.types import Generation, Measurement, Passage
+from hopscope.tracing import ranking
+from hopscope.tracing.answer_metrics import exact_match
+from hopscope.tracing.answer_metrics._metric import Case
+from hopscope.tracing.correlation import RankCorrelation, rank_correlation
+from hopscope.tracing.erag import ERAG, Ranking
+from hopscope.tracing.meters import _asking
+from hopscope.tracing.meters._asking import Unmeasured
+
+SIZE = 5
+"""Passages of a list."""
+HOPS = (1, 2)
+LABELS = ("holds the answer", "gold", "eRAG")
+STATISTICS: tuple[tuple[RankCorrelation, str], ...] = (("kendall", "tau"), ("spearman", "rho"))
+RESAMPLES = 1000
+
+List = tuple[Passage, ...]
+
+
+class Scored(NamedTuple):
+    """A list with its scores."""
+
+    question: str
+    """The id of the question it was found for."""
+    found: str
+    """How."""
+    right: float | None
+    """The downstream quality; None where the reader has no room for the list."""
+    measures: dict[str, dict[str, float | None]]
+    """By kind of label, then by measure."""
+
+
+def build(bench: Bench) -> list[Table]:
+    scored = {hops: [score(bench, item) for item in bench.chains(hops)] for hops in HOPS}
+    return [
+        quality(scored, Bootstrap(seed=bench.seed)),
+        correlations(scored, seed=bench.seed),
+    ]
+
+
+def lists(bench: Bench, item: Item) -> dict[str, List]:
+    """By how they were found; those that nothing was found for are left out."""
+    [hits] = bench.retriever.search([item.question.text], k=2 * SIZE)
+    ranked = tuple(hit.passage for hit in hits)
+    found = {"search": ranked[:SIZE], "search, next": ranked[SIZE:]}
+    for missing in range(item.hops + 1):
+        gold = item.gold[missing:]
+        name = f"gold from hop {missing + 1}" if gold else "no gold"
+        others = bench.distractors(item, SIZE - len(gold))
+        found[name] = bench.shuffled(item, (*gold, *others))
+    found["random"] = bench.unrelated(item, SIZE)
+    return {name: passages for name, passages in found.items() if passages}
+
+
+def score(bench: Bench, item: Item) -> list[Scored]:
+    """Each list of a question."""
+    found = lists(bench, item)
+    metric = exact_match.build()
+    erag = ERAG(bench.reader, metric)
+    asked = _asking.requests(
+        item.question.text,
+        list(found.values()),
+        n=1,
+        temperature=0.0,
+        max_tokens=erag.max_tokens,
+        seed=erag.seed,
+    )
+    replies = dict(zip(asked, _asking.generate(bench.reader, list(asked.values())), strict=True))
+    answers = [_answer(replies[_asking.content(passages)]) for passages in found.values()]
+    verdicts = metric.score([Case(item.question, answer) for answer in answers])
+    rankings = erag.rank(item.question, list(found.values()))
+    return [
+        Scored(item.question.id, name, verdict.value, measures(item, passages, ranked))
+        for (name, passages), verdict, ranked in zip(found.items(), verdicts, rankings, strict=True)
+    ]
+
+
+def measures(item: Item, passages: List, ranked: Ranking) -> dict[str, dict[str, float | None]]:
+    """Of one list, by kind of label."""
+    gold = {passage.key for passage in item.gold}
+    holds = [contains(f"{p.title} {p.text}", item.answer) for p in passages]
+    return {
+        "holds the answer": ranking.measures([float(label) for label in holds], binary=True),
+        "gold": ranking.measures([float(p.key in gold) for p in passages], binary=True),
+        "eRAG": {name: ranked.measures[name].value for name in ranking.BINARY},
+    }
+
+
+def quality(scored: Mapping[int, Sequence[Sequence[Scored]]], bootstrap: Bootstrap) -> Table:
+    """How good the lists are."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for hops, of in scored.items():
+        by_list: dict[str, list[float | None]] = {}
+        for each in chain.from_iterable(of):
+            by_list.setdefault(each.found, []).append(each.right)
+        columns = [column(values, reason=NO_ANSWER) for values in by_list.values()]
+        for name, rate in zip(by_list, estimates(columns, bootstrap), strict=True):
+            rows.setdefault(name, {"list": name})[f"right_{hops}"] = rate
+    return table(
+        "erag_lists",
+        f"Right answers from lists of {SIZE} passages",
+        {"list": "list", **{f"right_{hops}": f"{hops} hop" for hops in scored}},
+        list(rows.values()),
+        "right: exact match; 95 % intervals: clopper-pearson",
+    )
+
+
+def correlations(scored: Mapping[int, Sequence[Sequence[Scored]]], *, seed: int) -> Table:
+    """Of each measure from each kind of label with the downstream quality."""
+    rows: list[dict[str, Cell]] = []
+    for kind in LABELS:
+        for measure in ranking.BINARY:
+            row: dict[str, Cell] = {"labels": kind, "measure": measure}
+            for hops, of in scored.items():
+                known = list(chain.from_iterable(of))
+                row |= {
+                    f"{symbol}_{hops}": correlation(statistic, known, kind, measure, seed=seed)
+                    for statistic, symbol in STATISTICS
+                }
+            rows.append(row)
+    return table(
+        "erag",
+        "Measures of a list by kind of label, and the answer from that list",
+        {
+            "labels": "label",
+            "measure": "measure",
+            **{
+                f"{symbol}_{hops}": f"{symbol}, {hops} hop"
+                for hops in scored
+                for _, symbol in STATISTICS
+            },
+        },
+        rows,
+        "Kendall's tau-b and Spearman's rho over lists; 95 % intervals: percentile bootstrap over "
+        f"questions, resamples={RESAMPLES}, seed={seed}",
+    )
+
+
+def correlation(
+    statistic: RankCorrelation, scored: Sequence[Scored], kind: str, measure: str, *, seed: int
+) -> Measurement:
+    """Over lists that have both values; lists of one question are drawn together."""
+    pairs = [
+        (each.question, value, each.right)
+        for each in scored
+        if (value := each.measures[kind][measure]) is not None and each.right is not None
+    ]
+    return rank_correlation(
+        statistic,
+        [value for _, value, _ in pairs],
+        [right for _, _, right in pairs],
+        clusters=[question for question, _, _ in pairs],
+        seed=seed,
+        resamples=RESAMPLES,
+    )
+
+
+def _answer(reply: list[Generation] | Unmeasured) -> str | None:
+    return None if isinstance(reply, Unmeasured) else reply[0].text.strip()

@@ -1,0 +1,222 @@
+"""GroGU's Tables 1 to 4 in small: does the reader's confidence know which passages help?
+
+- *wins* (Table 1): one-hop questions with their gold passage, with the best-ranked passage that
+  lacks the answer (distractor), and with a random one; how often GroGU is higher with the gold.
+- *contexts* and *concordance* (Tables 2 and 3): two-hop questions with their gold passages after
+  four retrieved or four random ones. Where one of the two contexts is answered right and the other
+  wrong, does the right one have the higher GroGU? Relevance, whatever measures it, always prefers
+  what was retrieved.
+- *readers* and *layouts* (Table 4): see `_two_readers`.
+
+The paper's questions need one passage and its readers get many wrong; ours hardly miss a fact that
+they are shown, so what needs wrong answers is asked over two hops.
+
+Source: GroGU (2026), section 4. Where the gold passage stands in Table 3 is not said; here it is
+last, next to the question.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hopscope.lab.statistics import Bootstrap, differences, estimates
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.validity import _two_readers
+from hopscope.lab.validity._bench import Bench
+from hopscope.lab.validity._figures import table
+from hopscope.lab.validity._readings import (
+    NO_ANSWER,
+    SCORES,
+    Readings,
+    column,
+    compare,
+    read,
+    why_missing,
+)
+from hopscope.runtime.types import Measurement
+from hopscope.tracing import comparisons
+from hopscope.tracing.averages import share
+from hopscope.tracing.intervals import LEVEL
+from hopscope.tracing.key_tokens import Score
+
+RIVALS = {"distractor": 1, "random": 2}
+"""Places of the contexts that the gold passage, in place 0, is compared with."""
+ALL_TOKENS: dict[Score, Score] = {"key_ppl": "ppl", "key_entropy": "entropy"}
+"""What each score over key tokens is compared with."""
+OTHERS = 4
+"""Passages before the gold ones in Tables 2 and 3."""
+RESAMPLES = 2000
+
+
+class Outcome(NamedTuple):
+    """A question of which one context is answered right and the other wrong."""
+
+    random_right: bool
+    random_preferred: bool | None
+    """By utility; None where utilities are equal or one is missing."""
+
+
+def build(bench: Bench) -> list[Table]:
+    one, two = bench.chains(1), bench.chains(2)
+    alone = [[i.gold, bench.distractors(i, 1), bench.unrelated(i, 1)] for i in one]
+    mixed = [
+        [(*draw(i, OTHERS), *i.gold) for draw in (bench.distractors, bench.unrelated)] for i in two
+    ]
+    rest = _two_readers.SHOWN
+    laid = [_two_readers.layouts(i, bench.distractors(i, rest - len(i.gold))) for i in two]
+    bootstrap = Bootstrap(seed=bench.seed)
+    read_alone, read_mixed = read(bench.reader, one, alone), read(bench.reader, two, mixed)
+    read_laid = read(bench.reader, two, laid)
+    others_alone: Readings | None = None
+    others_laid: Readings | None = None
+    if bench.other is not None:
+        others_alone = read(bench.other, one, alone)
+        others_laid = read(bench.other, two, laid)
+    return [
+        wins(read_alone, bootstrap),
+        contexts(read_mixed, bootstrap),
+        concordance(read_mixed, seed=bench.seed),
+        _two_readers.readers(read_alone, others_alone, bootstrap),
+        _two_readers.by_layout(read_laid, others_laid, bootstrap),
+    ]
+
+
+def wins(found: Readings, bootstrap: Bootstrap) -> Table:
+    """Of each question's contexts: gold, distractor, random."""
+    signs = {
+        (score, rival): [compare(score, row[0], row[place]) for row in found]
+        for score, _ in SCORES
+        for rival, place in RIVALS.items()
+    }
+    won = {
+        (score, rival): column(
+            [None if sign is None else float(sign > 0) for sign in each],
+            reason=why_missing(found, score),
+        )
+        for (score, rival), each in signs.items()
+    }
+    rates = dict(zip(won, estimates(list(won.values()), bootstrap), strict=True))
+    compared = [(key, rival) for key in ALL_TOKENS for rival in RIVALS]
+    pairs = [(won[key, rival], won[ALL_TOKENS[key], rival]) for key, rival in compared]
+    gains = dict(zip(compared, differences(pairs, bootstrap), strict=True))
+    rows: list[dict[str, Cell]] = [
+        {
+            "score": name,
+            **{rival: rates[score, rival] for rival in RIVALS},
+            **{f"{rival}_ties": signs[score, rival].count(0) for rival in RIVALS},
+            **{f"{rival}_gain": gains.get((score, rival)) for rival in RIVALS},
+        }
+        for score, name in SCORES
+    ]
+    headings = {"": "gold over {}", "_ties": "ties with {}", "_gain": "keys - all tokens, {}"}
+    return table(
+        "grogu_wins",
+        "How often GroGU is higher with the gold passage than with another (one hop)",
+        {"score": "score"}
+        | {f"{r}{key}": text.format(r) for key, text in headings.items() for r in RIVALS},
+        rows,
+        "a tie is no win",
+        f"95 % intervals: clopper-pearson; of differences: {bootstrap.method}",
+    )
+
+
+def contexts(found: Readings, bootstrap: Bootstrap) -> Table:
+    """Of each question's contexts: with retrieved and with random passages."""
+    right = [column([row[place].right for row in found], reason=NO_ANSWER) for place in (0, 1)]
+    rates = estimates(right, bootstrap)
+    rows: list[dict[str, Cell]] = [
+        {
+            "beside": f"{OTHERS} {kind}",
+            "right": rate,
+            "only": sum(bool(row[place].right) and row[1 - place].right is False for row in found),
+        }
+        for place, (kind, rate) in enumerate(zip(("retrieved", "random"), rates, strict=True))
+    ]
+    return table(
+        "grogu_contexts",
+        "Right answers from the gold passages after others (two hops)",
+        {"beside": "beside the gold", "right": "right", "only": "right with these only"},
+        rows,
+        "right: the answer holds the gold one; 95 % intervals: clopper-pearson",
+    )
+
+
+def concordance(found: Readings, *, seed: int) -> Table:
+    """Of each question's contexts: with retrieved and with random passages."""
+    decided = [row for row in found if {row[0].right, row[1].right} == {True, False}]
+    outcomes = {
+        name: [
+            Outcome(row[1].right is True, _higher(compare(score, row[1], row[0])))
+            for row in decided
+        ]
+        for score, name in SCORES
+    }
+    outcomes["Relevance"] = [Outcome(row[1].right is True, False) for row in decided]
+    return table(
+        "grogu_concordance",
+        "Where only one of two contexts is answered right, has it the higher GroGU? (two hops)",
+        {"score": "score", "tau": "tau", "accuracy": "accuracy", "f1": "macro-F1", "ties": "ties"},
+        [{"score": name, **agreement(each, seed=seed)} for name, each in outcomes.items()],
+        f"{len(decided)} of {len(found)} questions have one context right and the other wrong",
+        "equal utilities are ties and left out; 95 % intervals: clopper-pearson; of F1: "
+        f"percentile bootstrap over questions, resamples={RESAMPLES}, seed={seed}",
+    )
+
+
+def agreement(outcomes: Sequence[Outcome], *, seed: int) -> dict[str, Cell]:
+    """Kendall's tau, accuracy and macro-F1 of telling by utility which context is right."""
+    kept = [each for each in outcomes if each.random_preferred is not None]
+    tp, tn = kept.count(Outcome(True, True)), kept.count(Outcome(False, False))
+    errors = len(kept) - tp - tn
+    accuracy = share(
+        tp + tn,
+        len(kept),
+        estimator="concordant by all (clopper-pearson)",
+        missing="no question has one context right, one wrong, and unequal utilities",
+    )
+    return {
+        "tau": _tau(tp + tn, errors, accuracy),
+        "accuracy": accuracy,
+        "f1": _macro_f1(tp, tn, errors, accuracy.reason, seed=seed),
+        "ties": len(outcomes) - len(kept),
+    }
+
+
+def _higher(sign: int | None) -> bool | None:
+    return sign > 0 if sign else None
+
+
+def _tau(concordant: int, discordant: int, accuracy: Measurement) -> Measurement:
+    """It is 2·accuracy - 1, and so are the ends of its interval."""
+    low, high = accuracy.low, accuracy.high
+    return Measurement(
+        value=comparisons.kendall(concordant, discordant),
+        reason=accuracy.reason,
+        n=accuracy.n,
+        estimator="(C - D)/(C + D) (clopper-pearson)",
+        low=None if low is None else 2 * low - 1,
+        high=None if high is None else 2 * high - 1,
+    )
+
+
+def _macro_f1(tp: int, tn: int, errors: int, missing: str | None, *, seed: int) -> Measurement:
+    value, n = comparisons.macro_f1(tp, tn, errors), tp + tn + errors
+    if value is None:
+        why = missing or "a class neither occurs nor was predicted"
+        return Measurement(value=None, reason=why, n=n, estimator="macro-F1")
+    # Drawing questions with replacement draws counts of outcomes from a multinomial.
+    shares = np.array([tp, tn, errors]) / n
+    drawn = np.random.default_rng(seed).multinomial(n, shares, RESAMPLES).tolist()
+    values = [f1 for each in drawn if (f1 := comparisons.macro_f1(*each)) is not None]
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(values, [tail, 1 - tail]).tolist()
+    moved = high > low
+    return Measurement(
+        value=value,
+        n=n,
+        seed=seed,
+        estimator=f"macro-F1 (percentile bootstrap over questions, resamples={RESAMPLES})",
+        low=low if moved else None,
+        high=high if moved else None,
+    )
