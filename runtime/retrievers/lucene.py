@@ -25,6 +25,7 @@ from hopscope.runtime.errors import CorpusError, IndexMismatch, RetrieverError, 
 from hopscope.runtime.index_folder import Manifest
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers import _java
+from hopscope.runtime.retrievers._anserini import Searcher
 from hopscope.runtime.retrievers._phases import Progress, silent
 from hopscope.runtime.types import Hit, Passage, digest
 
@@ -37,12 +38,12 @@ BATCH = 1024
 
 
 class Lucene:
-    """A Lucene index. Threads share its searcher; a batch is spread over threads of Java's."""
+    """A Lucene index. Threads share its searcher, and search at the same time; a batch is spread
+    over threads of Java's."""
 
-    def __init__(self, name: str, searcher: Any, classes: Any) -> None:
+    def __init__(self, name: str, searcher: Searcher) -> None:
         self._name = name
         self._searcher = searcher
-        self._list = classes("java.util.ArrayList")
 
     @property
     def name(self) -> str:
@@ -52,8 +53,7 @@ class Lucene:
     @property
     def size(self) -> int:
         """Passages in the index."""
-        with _java.calling:
-            return int(self._searcher.get_total_num_docs())
+        return self._searcher.size
 
     def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
         """At most `k` passages for each query that have any of its terms, best first; of equal
@@ -68,32 +68,11 @@ class Lucene:
         asked = [query.encode("utf-8", "replace").decode() for query in queries]
         from jnius import JavaException
 
-        with _java.calling:
-            try:
-                if len(asked) == 1:
-                    rankings = [self._searcher.search(asked[0], k)]
-                else:
-                    rankings = self._batch(asked, k)
-                found = [[self._stored(document) for document in ranked] for ranked in rankings]
-            except JavaException as error:
-                raise RetrieverError(f"{self._name}: {_first_line(error)}") from error
+        try:
+            found = self._searcher.search(asked, k=k)
+        except JavaException as error:
+            raise RetrieverError(f"{self._name}: {_first_line(error)}") from error
         return [[self._hit(*stored) for stored in ranked] for ranked in found]
-
-    def _batch(self, queries: Sequence[str], k: int) -> list[Any]:
-        texts, numbers = self._list(), self._list()
-        for number, query in enumerate(queries):
-            texts.add(query)
-            numbers.add(str(number))
-        # Anserini takes as many threads as there are processors, whatever it is told.
-        found = self._searcher.batch_search(texts, numbers, k, 1)
-        return [found.get(str(number)) for number in range(len(queries))]
-
-    @staticmethod
-    def _stored(document: Any) -> tuple[str, float, str | None]:
-        """Id, score and text of a hit."""
-        fields = document.lucene_document
-        raw = fields.get("raw")
-        return document.docid, float(document.score), fields.get("contents") if raw is None else raw
 
     def _hit(self, id: str, score: float, stored: str | None) -> Hit:
         if stored is None:
@@ -239,20 +218,17 @@ def _own_manifest(index: Path) -> Manifest:
 
 
 def _open(index: Path, name: str, settings: dict[str, JsonValue]) -> Lucene:
-    classes = _java.classes()
+    _java.classes()
     from jnius import JavaException
 
     k1, b = (float(str(settings[key])) for key in ("k1", "b"))
     kind = KIND if (k1, b) == (K1, B) else f"{KIND}(k1={k1:g},b={b:g})"
-    with _java.calling:
-        try:
-            searcher = classes("io.anserini.search.SimpleSearcher")(str(index))
-            searcher.set_bm25(k1, b)
-        except JavaException as error:
-            raise IndexMismatch(
-                f"{index} cannot be opened as a Lucene index: {_first_line(error)}"
-            ) from error
-        return Lucene(f"{kind}:{name}", searcher, classes)
+    try:
+        return Lucene(f"{kind}:{name}", Searcher(index, k1=k1, b=b))
+    except JavaException as error:
+        raise IndexMismatch(
+            f"{index} cannot be opened as a Lucene index: {_first_line(error)}"
+        ) from error
 
 
 def _commit(index: Path) -> str:

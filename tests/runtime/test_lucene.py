@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 
@@ -22,9 +23,10 @@ from hopscope.runtime.errors import (
     HopscopeError,
     IndexMismatch,
     MissingExtra,
+    RetrieverError,
     UsageError,
 )
-from hopscope.runtime.retrievers import _java, lucene
+from hopscope.runtime.retrievers import _anserini, _java, lucene
 from hopscope.runtime.types import Hit, Passage
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -113,6 +115,49 @@ def test_threads_do_not_mix_up_two_indexes(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         for turn, found in enumerate(pool.map(ids, range(300))):
             assert found == {f"{turn % 2}-{i}" for i in range(20)}
+
+
+@real
+def test_a_search_does_not_wait_for_another_call_of_java(index: Path) -> None:
+    """One lock around all calls would keep the thread waiting for this one's."""
+    found = lucene.build(index=index)
+    with _java.calling, ThreadPoolExecutor(1) as pool:
+        (hits,) = pool.submit(found.search, ["dog"], k=3).result(timeout=60)
+    assert [hit.passage.id for hit in hits] == ["dog"]
+
+
+@real
+def test_a_thread_that_has_its_hits_leaves_java(index: Path) -> None:
+    """Java would keep every thread that ever searched."""
+    found = lucene.build(index=index)
+    active = _java.classes()("java.lang.Thread").activeCount
+    before = active()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: found.search(["cat", "dog"], k=3), range(32)))
+    until = monotonic() + 10  # Java's own threads take a moment to end
+    while active() > before and monotonic() < until:
+        sleep(0.01)
+    assert active() <= before
+
+
+@real
+def test_many_hits_are_asked_for_in_parts(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = lucene.build(index=index)
+    queries = ["cat", "dog cat", "birds", "zebra", "sat"]
+    whole = found.search(queries, k=3)
+    monkeypatch.setattr(_anserini, "HITS", 7)
+    assert found.search(queries, k=3) == whole
+    monkeypatch.setattr(_anserini, "HITS", 1)
+    assert found.search(queries, k=3) == whole
+
+
+@real
+def test_a_query_that_lucene_refuses_says_why_in_a_batch_too(index: Path) -> None:
+    found = lucene.build(index=index)
+    long = " ".join(f"w{number}" for number in range(2000))
+    for queries in ([long], ["cat", long]):
+        with pytest.raises(RetrieverError, match="maxClauseCount is set to 1024"):
+            found.search(queries, k=3)
 
 
 @real
