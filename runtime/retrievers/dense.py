@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import JsonValue
 
 from hopscope import __version__
@@ -85,10 +86,15 @@ class Dense:
                 scores, places = self._index.search(encoded.vectors, min(k, len(self._passages)))
             except RuntimeError as error:  # a GPU gives 2,048 at most, or its memory is full
                 raise RetrieverError(f"{self._name}: {error}") from error
+        # Where an approximate index finds too few, faiss fills up with -1.
+        order = np.lexsort((places, -scores))
+        scores, places = (np.take_along_axis(rows, order, axis=1) for rows in (scores, places))
         for at, row, positions in zip(asked, scores.tolist(), places.tolist(), strict=True):
-            # Where an approximate index finds too few, faiss fills up with -1.
-            pairs = sorted((-s, p) for s, p in zip(row, positions, strict=True) if p >= 0)
-            found[at] = [Hit(passage=self._passages[p], score=-s) for s, p in pairs]
+            found[at] = [
+                Hit(passage=self._passages[place], score=score)
+                for score, place in zip(row, positions, strict=True)
+                if place >= 0
+            ]
         return found
 
 
