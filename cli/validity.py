@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from hopscope.cli import render, tables, wiring
-
-if TYPE_CHECKING:
-    from hopscope.lab.tables._table import Table
-    from hopscope.lab.validity._bench import Bench
 
 
 def run(
@@ -51,14 +47,17 @@ def run(
         for name, build in suites.items():
             render.progress(f"{name} ({len(found) + 1} of {len(suites)})")
             begun = perf_counter()
-            made = _attempt(build, bench)
-            render.progress("")
-            if isinstance(made, str):
-                render.note(f"suite {name} failed: {made}")
-                found[name], failed = {"error": {"value": None, "n": 0, "reason": made}}, True
+            try:
+                made = build(bench)
+                found[name] = {key: f.model_dump(mode="json") for key, f in figures(made).items()}
+            except Exception as error:  # whatever it is, the other suites do not depend on it
+                render.progress("")
+                reason = f"{type(error).__name__}: {error}"
+                render.note(f"suite {name} failed: {reason}")
+                found[name], failed = {"error": _missing(reason)}, True
                 continue
+            render.progress("")
             render.note(f"suite {name}: {perf_counter() - begun:.0f} s")
-            found[name] = {key: f.model_dump(mode="json") for key, f in figures(made).items()}
             if form != "json":
                 tables.show(made, form)
                 print()
@@ -70,13 +69,11 @@ def run(
         raise typer.Exit(1)
 
 
-def _attempt(build: Any, bench: "Bench") -> "list[Table] | str":
-    """The suite's tables, or what went wrong."""
-    try:
-        made: list[Table] = build(bench)
-    except Exception as error:  # whatever it is, the other suites' figures do not depend on it
-        return f"{type(error).__name__}: {error}"
-    return made
+def _missing(reason: str) -> dict[str, Any]:
+    """In the place of figures."""
+    from hopscope.lab.validity._figures import Figure
+
+    return Figure(value=None, n=0, reason=reason).model_dump(mode="json")
 
 
 def _small() -> str | None:

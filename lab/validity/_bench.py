@@ -98,8 +98,8 @@ class Bench:
                 misses = 0
             elif (misses := misses + 1) == TRIES:
                 raise UsageError(
-                    f"the world of seed {self.seed} holds {len(found)} questions of {hops} hops: "
-                    f"give --limit {len(found)} or less"
+                    f"the world of seed {self.seed} holds {len(found)} questions of {hops} hops, "
+                    f"and {wanted} are asked for: give a smaller --limit"
                 )
         return list(found.values())
 
@@ -119,6 +119,11 @@ class Bench:
         rng = Random(f"random {self.seed} {item.question.id}")
         drawn = rng.sample(self.passages, len(self.world.tellings))
         return tuple([passage for passage in drawn if useless(item, passage)][:n])
+
+    def single_passages(self, item: Item) -> list[tuple[Passage, ...]]:
+        """Contexts for a one-hop question: none, the gold passage, the first distractor, and one
+        drawn at random."""
+        return [(), item.gold, self.distractors(item, 1), self.unrelated(item, 1)]
 
     def shuffled(self, item: Item, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """The passages in an order drawn for this question."""

@@ -49,6 +49,12 @@ class Pairs:
         name = "pearson difference"
         return self._measurement(one - other, n, name, "one of the series is constant")
 
+    def mean_pearson(self, series: Sequence[Sequence[float | None]]) -> Measurement:
+        """The mean of several series' r, over the pairs that all have."""
+        found, n = self._pearson(*series)
+        name = f"mean pearson of {len(series)}"
+        return self._measurement(np.mean(found, axis=0), n, name, "one of the series is constant")
+
     def test(self, scores: Sequence[float | None]) -> tuple[Measurement, Measurement]:
         """Student's t and p of no correlation; it counts pairs as independent, as the paper's."""
         r = self.pearson(scores)

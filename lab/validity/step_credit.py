@@ -183,7 +183,7 @@ def _table(
     whole = {
         number
         for number, (found, item) in enumerate(zip(runs, items, strict=True))
-        if item.holds(found.evidence) == 1
+        if found.status == "ok" and item.holds(found.evidence) == 1
     }
     subsets = {"all": cases, "whole": [case for case in cases if case.question in whole]} | {
         f"hops{hops}": [case for case in cases if case.hops == hops] for hops in HOPS

@@ -1,0 +1,244 @@
+"""SePer's Table 2 in small: does ΔSePer go with the true worth of evidence, and what else does?
+
+Pearson's r with the truth, single passage and multi-hop. Single passage: a gold passage (worth 1)
+against one that the search finds and one drawn at random, neither of which names the answer (worth
+0), for one-hop questions that the reader does not answer closed book. Multi-hop: all sets of the
+gold passages of a two- or three-hop question and one distractor, worth the share k/n of the gold
+that they hold; and the credit of single steps, which bring one of these passages each, worth 1/n
+where it is gold. A strict chain needs all its gold, so even for a reader that never errs sets have
+no r of 1, nor have steps by trajectory credit, which is (0, ..., 0, 1) then: its rows are the
+ceilings.
+
+How much the number of samples matters is the paper's Figure 3; how much repetition, its Table 4.
+
+Dai et al. 2025 (arXiv 2503.01478), sections 4.1.2 and 4.2, appendix A.1.2.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from random import Random
+
+from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.validity import _repeated, _scores
+from hopscope.lab.validity._bench import Bench, Item
+from hopscope.lab.validity._figures import table
+from hopscope.lab.validity._perfect import Perfect
+from hopscope.lab.validity._resampling import Pairs
+from hopscope.lab.validity._scores import SOFT, Contexts, Scores, Told
+from hopscope.runtime.ports import UtilityMeter
+from hopscope.runtime.types import Measurement, Passage, Question
+from hopscope.tracing.coalitions import Coalitions, Values, content
+from hopscope.tracing.credit import leave_one_out, shapley, trajectory
+from hopscope.tracing.games import FrozenGame, Slot
+from hopscope.tracing.meters.seper import SePer
+
+HOPS = (2, 3)
+SHARE = 4
+"""One multi-hop question in so many of each number of hops: each has 8 or 16 contexts."""
+KNOWN = 0.5
+"""From this belief on closed book the reader knows the answer, and no passage can help."""
+RULES = {"shapley": shapley, "trajectory": trajectory, "leave_one_out": leave_one_out}
+PERFECT = "a perfect reader (ceiling)"
+
+
+@dataclass
+class Series:
+    """Pairs of a truth and what every metric says, question by question."""
+
+    truth: list[float] = field(default_factory=list)
+    question: list[int] = field(default_factory=list)
+    scores: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def add(
+        self, number: int, truth: Sequence[float], scores: Mapping[str, Sequence[float | None]]
+    ) -> None:
+        """The pairs of one question."""
+        self.truth += truth
+        self.question += [number] * len(truth)
+        for name, values in scores.items():
+            self.scores.setdefault(name, []).extend(values)
+
+    def pairs(self, seed: int) -> Pairs:
+        return Pairs(self.truth, self.question, seed)
+
+
+def build(bench: Bench) -> list[Table]:
+    """Single passage, multi-hop sets, multi-hop steps, samples and repetitions."""
+    scores = _scores.make(bench)
+    reasons: dict[str, str] = {}
+    return [
+        _single(bench, scores, reasons),
+        *_multi(bench, scores, reasons),
+        _repeated.table_of(bench),
+    ]
+
+
+def _single(bench: Bench, scores: Scores, reasons: dict[str, str]) -> Table:
+    series, known = Series(), 0
+    for item in bench.chains(1):
+        contexts = bench.single_passages(item)
+        told = _tell(bench, scores, item.question, contexts, reasons)
+        closed = told[SOFT].values[0]
+        if closed is not None and closed >= KNOWN:
+            known += 1
+            continue
+        number = len(set(series.question))
+        series.add(number, [item.holds(shown) for shown in contexts[1:]], _gains(told))
+    return _correlations(
+        bench,
+        "single_passage",
+        "Single passage: correlation with its true worth, 1 or 0",
+        series,
+        reasons,
+        f"{known} of {bench.limit} questions left out: answered closed book",
+    )
+
+
+def _multi(bench: Bench, scores: Scores, reasons: dict[str, str]) -> list[Table]:
+    sets, steps = Series(), {rule: Series() for rule in RULES}
+    items = [item for hops in HOPS for item in bench.chains(hops, -(-bench.limit // SHARE))]
+    for number, item in enumerate(items):
+        game, worth = trajectory_of(bench, item)
+        contexts = [game.evidence(frozenset(chosen)) for chosen in _subsets(game.members)]
+        told = _tell(bench, scores, item.question, contexts, reasons)
+        told[PERFECT] = Told([float(item.holds(shown) == 1) for shown in contexts])
+        sets.add(number, [item.holds(shown) for shown in contexts[1:]], _gains(told))
+        for rule, credits in _credits(game, item, contexts, told).items():
+            steps[rule].add(number, worth, credits)
+    title = "Multi-hop: correlation of sets of passages with the share of the gold they hold"
+    return [
+        _correlations(bench, "multi_hop_sets", title, sets, reasons),
+        _steps(bench, steps, reasons),
+    ]
+
+
+def trajectory_of(bench: Bench, item: Item) -> tuple[FrozenGame, list[float]]:
+    """A run whose steps bring one passage each: the gold in reasoning order, and somewhere among
+    it a distractor. Also what each step is truly worth."""
+    rng = Random(f"trajectory {bench.seed} {item.question.id}")
+    brought = list(item.gold)
+    brought[(place := rng.randint(0, len(brought))) : place] = bench.distractors(item, 1)
+    slots = tuple(Slot(passage, frozenset({i}), None) for i, passage in enumerate(brought))
+    gold = {passage.key for passage in item.gold}
+    worth = [(passage.key in gold) / len(item.gold) for passage in brought]
+    return FrozenGame(tuple(range(len(brought))), slots), worth
+
+
+def _subsets(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All, nobody first."""
+    for size in range(len(members) + 1):
+        yield from combinations(members, size)
+
+
+def _tell(
+    bench: Bench,
+    scores: Scores,
+    question: Question,
+    contexts: Contexts,
+    reasons: dict[str, str],
+) -> dict[str, Told]:
+    meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
+    told = scores.tell(question, meter.beliefs(question, contexts))
+    for name, found in told.items():
+        if None in found.values:
+            reasons.setdefault(name, found.reason)
+    return told
+
+
+def _gains(told: Mapping[str, Told]) -> dict[str, list[float | None]]:
+    """Each context's score minus the first one's, which is closed book."""
+    return {
+        name: [
+            None if value is None or found.values[0] is None else value - found.values[0]
+            for value in found.values[1:]
+        ]
+        for name, found in told.items()
+    }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A meter that says again what was measured."""
+
+    name: str
+    values: Mapping[tuple[str, ...], float | None]
+
+    def measure(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> list[Measurement]:
+        found = [self.values[content(evidence)] for evidence in evidences]
+        return [
+            Measurement(value=value, reason="not measured" if value is None else None)
+            for value in found
+        ]
+
+
+def _credits(
+    game: FrozenGame, item: Item, contexts: Contexts, told: Mapping[str, Told]
+) -> dict[str, dict[str, list[float | None]]]:
+    """By rule and metric, the credit of each step."""
+    keys = [content(shown) for shown in contexts]
+    found: dict[str, dict[str, list[float | None]]] = {rule: {} for rule in RULES}
+    for name, each in told.items():
+        recorded = Recorded(name, dict(zip(keys, each.values, strict=True)))
+        meter: UtilityMeter = Perfect(item) if name == PERFECT else recorded
+        coalitions = Coalitions(game, Values(item.question, meter))
+        for rule, module in RULES.items():
+            shares = module.build().share(coalitions)
+            found[rule][name] = [share.value for share in shares]
+    return found
+
+
+def _correlations(
+    bench: Bench, name: str, title: str, series: Series, reasons: Mapping[str, str], *notes: str
+) -> Table:
+    pairs = series.pairs(bench.seed)
+    rows: list[dict[str, Cell]] = []
+    for metric, values in series.scores.items():
+        t, p = pairs.test(values)
+        row: dict[str, Cell] = {"metric": metric, "r": pairs.pearson(values), "t": t, "p": p}
+        if metric not in (SOFT, PERFECT):
+            row["lead"] = pairs.pearson_above(series.scores[SOFT], values)
+        rows.append(row)
+    return table(
+        name,
+        title,
+        {"metric": "", "r": "r", "t": "t", "p": "p", "lead": f"r of {SOFT} minus this"},
+        [_explained(row, reasons) for row in rows],
+        f"{len(series.truth)} pairs of {len(set(series.question))} questions",
+        *notes,
+        f"95 % intervals: {pairs.method}",
+    )
+
+
+def _steps(bench: Bench, steps: Mapping[str, Series], reasons: Mapping[str, str]) -> Table:
+    """Every metric's credit by every rule."""
+    first = next(iter(steps.values()))
+    pairs = {rule: series.pairs(bench.seed) for rule, series in steps.items()}
+    rows: list[dict[str, Cell]] = [
+        {
+            "metric": metric,
+            **{rule: pairs[rule].pearson(steps[rule].scores[metric]) for rule in RULES},
+        }
+        for metric in first.scores
+    ]
+    return table(
+        "multi_hop_steps",
+        "Multi-hop: correlation of a step's credit with its true worth, 1/n or 0",
+        {"metric": "", **{rule: rule.replace("_", "-") for rule in RULES}},
+        [_explained(row, reasons) for row in rows],
+        f"{len(first.truth)} steps of {len(set(first.question))} questions",
+        f"95 % intervals: {pairs['shapley'].method}",
+    )
+
+
+def _explained(row: Mapping[str, Cell], reasons: Mapping[str, str]) -> dict[str, Cell]:
+    """With the metric's own reason where it could not be measured at all."""
+    why = reasons.get(str(row["metric"]))
+    return {
+        key: cell.model_copy(update={"reason": why})
+        if why and isinstance(cell, Measurement) and cell.value is None and not cell.n
+        else cell
+        for key, cell in row.items()
+    }
