@@ -7,7 +7,7 @@ Caveat: they change scores, so they are off unless asked for, and the name that 
 estimators and provenance says so. `containment` takes "not Paris" for "Paris".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from hopscope.runtime.answers import contains, normalise
@@ -26,7 +26,9 @@ class Shortcut:
     def __init__(self, entailment: Entailment, rule: Literal["exact", "containment"]) -> None:
         self.name = f"{entailment.name}+{rule}"
         self._entailment = entailment
-        self._decides = contains if rule == "containment" else _same
+        self._decides: Callable[[str, str], bool] = _same
+        if rule == "containment":
+            self._decides = contains
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
         """One distribution for each statement; see the port."""
