@@ -143,8 +143,10 @@ class Pairs:
 
 
 def _centred(values: Floats) -> Floats:
-    """About their mean, so that squares lose no digits."""
-    return values - values.mean() if len(values) else values
+    """About their mean, so that squares lose no digits; 0 where they differ by rounding only."""
+    if not len(values) or np.ptp(values) <= 1e-12 * np.abs(values).max():
+        return np.zeros_like(values)
+    return np.asarray(values - values.mean())
 
 
 def _correlation(sums: Floats) -> Floats:
