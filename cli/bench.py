@@ -16,6 +16,9 @@ from hopscope.runtime.state import Deps
 from hopscope.runtime.types import RunError
 from hopscope.store.experiment_records import Arm, Claimed
 
+SERVED = frozenset({"openai"})
+"""Readers that ask a server, which gathers requests itself."""
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -26,6 +29,8 @@ class Opening:
     """Of the experiment."""
     arms: tuple[Arm, ...]
     """Those asked for; the experiment may have more."""
+    threads: int = 1
+    """How many will use the bench at the same time."""
 
     @contextmanager
     def __call__(self) -> Iterator["Bench"]:
@@ -33,19 +38,32 @@ class Opening:
 
         settings = self.settings
         judge = wiring.entailment(settings.entailment)
-        reader = wiring.reader(settings.reader)
-        deps = Deps(
-            reader=reader,
-            retriever=retrieval.retriever(settings.corpus, reader, seed=settings.seed),
-            entailment=judge,
-            seed=settings.seed,
-            capture_content=captures_content(),
-        )
-        with telemetry(warn=render.note):
+        with self._reader() as reader, telemetry(warn=render.note):
+            deps = Deps(
+                reader=reader,
+                retriever=retrieval.retriever(settings.corpus, reader, seed=settings.seed),
+                entailment=judge,
+                seed=settings.seed,
+                capture_content=captures_content(),
+            )
             bench = Bench(self.name, deps, reader, judge, measuring(settings))
             for arm in self.arms:
                 bench.system(arm)  # tells what is wrong before any question is asked
             yield bench
+
+    @contextmanager
+    def _reader(self) -> Iterator[Reader]:
+        """The reader; for threads one that computes together what they ask for."""
+        named = self.settings.reader
+        reader = wiring.reader(named)
+        if self.threads == 1 or named.partition(":")[0] in SERVED:
+            yield reader
+            return
+        from hopscope.runtime.readers._scheduler import ScheduledReader
+
+        deterministic = self.settings.deterministic
+        with ScheduledReader(reader, callers=self.threads, deterministic=deterministic) as shared:
+            yield shared
 
 
 def measuring(settings: Settings) -> Measuring:
@@ -60,7 +78,7 @@ def measuring(settings: Settings) -> Measuring:
 
 @dataclass
 class Bench:
-    """Does items of an experiment, one at a time."""
+    """Does items of an experiment. Threads may share it."""
 
     name: str
     deps: Deps

@@ -85,6 +85,15 @@ Workers = Annotated[
         min=1, help="Processes, each with a reader of its own.", envvar="HOPSCOPE_WORKERS"
     ),
 ]
+Threads = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Questions that each worker is at at a time; what they ask of the reader is computed "
+        "together.",
+        envvar="HOPSCOPE_THREADS",
+    ),
+]
 ExecutorName = Annotated[
     Where,
     typer.Option(
@@ -128,6 +137,7 @@ OF_THIS_GO = frozenset(
         "name",
         "from_",
         "workers",
+        "threads",
         "executor",
         "address",
         "retry_failed",
@@ -159,6 +169,7 @@ def eval_command(
     limit: Limit = None,
     sample_id: SampleIds = None,
     workers: Workers = 1,
+    threads: Threads = 1,
     executor: ExecutorName = Where.local,
     address: Address = None,
     retry_failed: RetryFailed = False,
@@ -189,6 +200,7 @@ def eval_command(
         on_ray=executor is Where.ray,
         address=address,
         prices=prices,
+        threads=threads,
     )
     try:
         if from_ is not None:

@@ -45,6 +45,8 @@ class Go(NamedTuple):
     """Of the Ray cluster."""
     prices: Path | None = None
     """A table of prices, whose rows stand before the shipped ones."""
+    threads: int = 1
+    """Questions that each worker is at at a time."""
 
 
 def resolve(
@@ -137,19 +139,26 @@ def execute(asked: Asked, go: Go) -> int:
                 evaluation_report.show_estimates(found, asked.name, json=go.json)
                 return 0
             store.experiments.add(planned, asked.entries)
-            where = "ray" if go.on_ray else "local"
-            hardware = {**ready.hardware, "workers": go.workers, "executor": where}
+            hardware = {
+                **ready.hardware,
+                "workers": go.workers,
+                "threads": go.threads,
+                "executor": "ray" if go.on_ray else "local",
+            }
             stopped = _work(store, pool, planned, go, hardware)
         return 130 if stopped else _tell(store, asked.name, go)
 
 
 def _executor(asked: Asked, go: Go) -> Executor:
     """What works the items off, all its workers begun."""
-    opening = bench.Opening(asked.settings, asked.name, asked.arms)
+    if go.on_ray and go.threads > 1:
+        raise UsageError("--threads does not go with --executor ray: give more --workers")
+    opening = bench.Opening(asked.settings, asked.name, asked.arms, go.threads)
     deterministic = asked.settings.deterministic
-    if not go.on_ray:
-        return Pool(opening, workers=go.workers, deterministic=deterministic)
-    return RayPool(opening, workers=go.workers, address=go.address, deterministic=deterministic)
+    if go.on_ray:
+        address = go.address
+        return RayPool(opening, workers=go.workers, address=address, deterministic=deterministic)
+    return Pool(opening, workers=go.workers, threads=go.threads, deterministic=deterministic)
 
 
 def _work(

@@ -1,8 +1,7 @@
 """Processes that answer and measure questions, each with a reader of its own.
 
-Processes and not threads: a torch model computes one request at a time, so that threads would only
-gain by putting requests of several questions into one batch; that rounds differently from run to
-run, and on processors it saves less (see docs/experiments.md) than one process per core does.
+Processes first, one per core or GPU; and threads within each, whose questions share the reader's
+passes (see `readers._scheduler`).
 
 Invariant: whatever becomes of a worker, every item that was given out comes back once: with its
 run, or with the error that took its place. A worker ends when the process that started it does.
@@ -12,8 +11,10 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -45,7 +46,7 @@ class Bench(Protocol):
     def models(self) -> Models: ...
 
     def do(self, claimed: Claimed) -> Done:
-        """Answer and measure one."""
+        """Answer and measure one; threads may call it at the same time."""
         ...
 
 
@@ -71,12 +72,20 @@ class Trouble(NamedTuple):
     """The user can change that."""
 
 
+class Finished(NamedTuple):
+    """A worker has done an item."""
+
+    ticket: int
+    done: Done
+
+
 @dataclass
 class _Worker:
     process: BaseProcess
     pipe: Connection
     ready: bool = False
-    at: Claimed | None = None
+    at: dict[int, Claimed] = field(default_factory=dict)
+    """What it was given, by ticket."""
 
 
 class Pool:
@@ -89,9 +98,17 @@ class Pool:
         for claimed, done in pool.wait(1.0): ...
     """
 
-    def __init__(self, opening: Opening, *, workers: int, deterministic: bool = False) -> None:
+    def __init__(
+        self, opening: Opening, *, workers: int, threads: int = 1, deterministic: bool = False
+    ) -> None:
+        """
+        Args:
+            threads: items that a worker is at at a time.
+        """
         self._opening = opening
+        self._each = threads
         self._deterministic = deterministic
+        self._tickets = count()
         self._context = get_context("spawn")
         self._ready: Ready | None = None
         self._threads = max(1, (os.cpu_count() or 1) // workers)
@@ -115,20 +132,21 @@ class Pool:
 
     @property
     def idle(self) -> int:
-        """Workers that wait for an item."""
-        return sum(worker.ready and worker.at is None for worker in self._workers)
+        """How many more items the workers can take."""
+        return sum(self._each - len(worker.at) for worker in self._workers if worker.ready)
 
     @property
     def busy(self) -> int:
         """Items given out."""
-        return sum(worker.at is not None for worker in self._workers)
+        return sum(len(worker.at) for worker in self._workers)
 
     def submit(self, claimed: Claimed) -> None:
-        """Give an item to an idle worker."""
-        worker = next(w for w in self._workers if w.ready and w.at is None)
-        worker.at = claimed
+        """Give an item to the worker with least to do."""
+        worker = min((w for w in self._workers if w.ready), key=lambda w: len(w.at))
+        ticket = next(self._tickets)
+        worker.at[ticket] = claimed
         try:
-            worker.pipe.send(claimed)
+            worker.pipe.send((ticket, claimed))
         except OSError:  # it died meanwhile; `wait` will find out
             return
 
@@ -143,16 +161,16 @@ class Pool:
         for pipe in wait([worker.pipe for worker in self._workers], timeout=seconds):
             worker = by_pipe[pipe]
             try:
-                message = worker.pipe.recv()
+                messages = [worker.pipe.recv()]
             except (EOFError, OSError):
-                message = self._bury(worker)
-            if isinstance(message, Ready):
-                self._welcome(worker, message)
-            elif isinstance(message, Trouble):
-                raise (UsageError if message.usage else HopscopeError)(message.message)
-            elif worker.at is not None:
-                found.append((worker.at, message))
-                worker.at = None
+                messages = self._bury(worker)
+            for message in messages:
+                if isinstance(message, Ready):
+                    self._welcome(worker, message)
+                elif isinstance(message, Trouble):
+                    raise (UsageError if message.usage else HopscopeError)(message.message)
+                else:
+                    found.append((worker.at.pop(message.ticket), message.done))
         return found
 
     def close(self) -> None:
@@ -160,7 +178,7 @@ class Pool:
         for worker in self._workers:
             worker.pipe.close()  # tells those that wait that nothing will come
         for worker in self._workers:
-            if worker.ready and worker.at is None:
+            if worker.ready and not worker.at:
                 worker.process.join(END_SECONDS)
             worker.process.kill()
             worker.process.join()
@@ -169,7 +187,9 @@ class Pool:
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=_serve, args=(theirs, self._opening, self._deterministic), daemon=True
+            target=_serve,
+            args=(theirs, self._opening, self._each, self._deterministic),
+            daemon=True,
         )
         with _threads(self._threads):
             process.start()
@@ -185,17 +205,18 @@ class Pool:
             )
         worker.ready = True
 
-    def _bury(self, worker: _Worker) -> Done | Trouble:
+    def _bury(self, worker: _Worker) -> list[Finished] | list[Trouble]:
         """Put another in the place of a worker that died."""
         worker.process.join()
         code = worker.process.exitcode
         if not worker.ready:
-            return Trouble(f"a worker ended with exit code {code} before it was ready", False)
+            return [Trouble(f"a worker ended with exit code {code} before it was ready", False)]
         self._workers[self._workers.index(worker)] = self._start()
         message = f"the process that was at it ended with exit code {code}"
         if code == -signal.SIGKILL:
             message += "; out of memory? try fewer --workers"
-        return Done(None, error=RunError(type="WorkerDied", message=message))
+        lost = Done(None, error=RunError(type="WorkerDied", message=message))
+        return [Finished(ticket, lost) for ticket in worker.at]
 
 
 @contextmanager
@@ -213,7 +234,7 @@ def _threads(number: int) -> Iterator[None]:
             del os.environ[name]
 
 
-def _serve(pipe: Connection, opening: Opening, deterministic: bool) -> None:
+def _serve(pipe: Connection, opening: Opening, threads: int, deterministic: bool) -> None:
     """A worker's life."""
     # These often go to all processes of a group; the one that started this decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -222,10 +243,21 @@ def _serve(pipe: Connection, opening: Opening, deterministic: bool) -> None:
     try:
         if deterministic:
             environment.make_deterministic()
-        with opening() as bench:
+        with opening() as bench, ThreadPoolExecutor(threads) as pool:
             pipe.send(Ready(bench.models, environment.hardware()))
+            sending = threading.Lock()
+
+            def work(ticket: int, claimed: Claimed) -> None:
+                try:
+                    done = attempt(bench, claimed)
+                    with sending:
+                        pipe.send(Finished(ticket, done))
+                except BaseException:  # no one would hear of it in a thread, and the item be lost
+                    os._exit(1)
+
             while True:
-                pipe.send(attempt(bench, pipe.recv()))
+                ticket, claimed = pipe.recv()
+                pool.submit(work, ticket, claimed)
     except HopscopeError as error:
         pipe.send(Trouble(str(error), isinstance(error, UsageError)))
     except (EOFError, OSError):  # nobody is there any more

@@ -1,6 +1,7 @@
 """Whatever becomes of a worker, every item comes back once."""
 
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,10 @@ class Opening:
         yield Bench()
 
 
+MEETING = threading.Barrier(3)
+"""In the process of a worker."""
+
+
 class Bench:
     models = Models(reader="r", retriever="b", entailment="e")
 
@@ -42,6 +47,8 @@ class Bench:
                 raise ZeroDivisionError("a meter is wrong")
             case "die":
                 os._exit(3)
+            case "meet":
+                MEETING.wait(60)
         run = Run(id=f"{os.getpid()}", question=asked, workflow="w", started=datetime.now(UTC))
         time.sleep(0.05)
         return Done(run)
@@ -86,3 +93,19 @@ def test_a_bench_that_cannot_be_made_is_told(
 ) -> None:
     with Pool(Opening(trouble), workers=1) as pool, pytest.raises(raised, match=told):
         pool.first()
+
+
+@pytest.mark.slow
+def test_a_worker_is_at_several_items_and_loses_them_together() -> None:
+    """One at a time the three would never meet. Of those beside the one that dies each comes back,
+    with an error or done before."""
+    with Pool(Opening(), workers=1, threads=3) as pool:
+        pool.first()
+        assert pool.idle == 3
+        met = trial(pool, asked("meet", "meet", "meet"))
+        lost = trial(pool, asked("die", "meet", "meet", "a"))
+    assert [done.error for _, done in met] == [None] * 3
+    assert sorted(claimed.position for claimed, _ in met) == [0, 1, 2]
+    assert sorted(claimed.position for claimed, _ in lost) == [0, 1, 2, 3]
+    errors = {c.entry.question.text: done.error.type for c, done in lost if done.error}
+    assert errors == {"die": "WorkerDied", "meet": "WorkerDied"}
