@@ -22,7 +22,7 @@ from hopscope.runtime.rerankers import _item_prompts as item
 from hopscope.runtime.types import Message
 
 ROUNDED = 16
-FAINT = 0.03
+FAINT = 0.2
 """What a token counts in the tail of a list."""
 
 
@@ -131,15 +131,18 @@ class _Shown:
         if cue.passage is not None:
             keys = self.numbers[cue.passage]
             places = _tokens(written, cue.start, cue.end)
+            before = cue.facts  # the passage is found by way of all of them
         elif all(fact in self.facts for fact in cue.facts):
             keys = self.facts[cue.facts[-1]]
             places = _tokens(written, max(0, cue.start - 1), cue.end)  # with the space before
+            before = cue.facts[:-1]
         else:
             return
         for place, key in zip(places, keys, strict=False):
             yield Source(start + place - 1, key, 0)
-            for back, fact in enumerate(reversed(cue.facts[:-1]), start=1):
-                yield Source(start + place - 1, self.facts[fact][-1], back)
+            for back, fact in enumerate(reversed(before), start=1):
+                if fact in self.facts:
+                    yield Source(start + place - 1, self.facts[fact][-1], back)
 
 
 def _objects(text: str, example: Example, encoded: Encoding) -> dict[Fact, range]:

@@ -56,14 +56,14 @@ STAGES = (
     Stage(
         Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, judged=SHORT_LISTS, alike=0.5),
         *(0.0, None, 0.60, 0.5),
-        dialogues=0.40,
+        dialogues=0.50,
         asides=0.08,
         closed=0.10,
     ),
     Stage(
         Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, judged=LISTS, alike=0.5),
         *(0.0, None, 1.0, 0.75),
-        dialogues=0.30,
+        dialogues=0.45,
         asides=0.06,
         closed=0.10,
     ),

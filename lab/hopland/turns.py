@@ -38,7 +38,7 @@ class Cue:
     facts: tuple[Fact, ...] = ()
     """It is the object of the last, which the facts before lead to."""
     passage: int | None = None
-    """Or it is this passage's number in a dialogue."""
+    """Or it is the number, in a dialogue, of this passage, which these facts lead to."""
 
 
 @dataclass(frozen=True)
@@ -321,8 +321,8 @@ def _select(scene: Scene, user: str, first: Form | None) -> Turn:
     elif first == "implicit":
         said = f"{_information(scene)}\n"
         cues += _sentences(scene, said)
-    chosen = sorted(scene.gold)
-    said, numbered = _numbered(said + "My selection:[", chosen, ",")
+    # In the order of the reasoning: the least number would have to be found before any is said.
+    said, numbered = _numbered(scene, said + "My selection:[", scene.gold, ",")
     kind = "select" if first is None else f"select after {first}"
     return Turn(
         kind,
@@ -337,18 +337,30 @@ def _rank(scene: Scene, user: str) -> Turn:
     """The useful ones in the order of the reasoning, then the others as they stood."""
     gold = scene.gold
     rest = [n for n in range(1, len(scene.passages) + 1) if n not in gold]
-    said, cues = _numbered("", [*gold, *rest], " > ")
+    said, cues = _numbered(scene, "", [*gold, *rest], " > ")
     faint = cues[len(gold)].start if rest else None
-    return Turn("rank", user, said, cues=cues[: len(gold)], faint=faint, weight=FEW_TOKENS)
+    return Turn("rank", user, said, cues=cues, faint=faint, weight=FEW_TOKENS)
 
 
-def _numbered(text: str, numbers: Sequence[int], between: str) -> tuple[str, tuple[Cue, ...]]:
+def _numbered(
+    scene: Scene, text: str, numbers: Sequence[int], between: str
+) -> tuple[str, tuple[Cue, ...]]:
     cues = []
     for place, number in enumerate(numbers):
         text += f"{between if place else ''}["
-        cues.append(Cue(len(text), len(text) + len(str(number)), passage=number))
+        end = len(text) + len(str(number))
+        cues.append(Cue(len(text), end, _leading(scene, number), number))
         text += f"{number}]"
     return text, tuple(cues)
+
+
+def _leading(scene: Scene, number: int) -> tuple[Fact, ...]:
+    """The steps of a chain up to the last one that this passage tells; none if it tells none."""
+    if scene.asked.kind != "chain":
+        return ()
+    steps = scene.asked.steps
+    told = [place for place, step in enumerate(steps) if step in scene.told[number - 1]]
+    return steps[: told[-1] + 1] if told else ()
 
 
 OVER_PASSAGES: tuple[tuple[Task, float], ...] = (
