@@ -6,9 +6,10 @@ from hopscope.runtime.errors import MissingExtra
 
 
 class Sklearn(NamedTuple):
-    GradientBoostingRegressor: Any
+    DecisionTreeRegressor: Any
     IsotonicRegression: Any
     LogisticRegression: Any
+    RandomForestRegressor: Any
 
 
 def sklearn() -> Sklearn:
@@ -17,9 +18,12 @@ def sklearn() -> Sklearn:
         MissingExtra: scikit-learn is not installed.
     """
     try:
-        from sklearn.ensemble import GradientBoostingRegressor
+        from sklearn.ensemble import RandomForestRegressor
         from sklearn.isotonic import IsotonicRegression
         from sklearn.linear_model import LogisticRegression
+        from sklearn.tree import DecisionTreeRegressor
     except ImportError:
         raise MissingExtra("learning a policy", "train") from None
-    return Sklearn(GradientBoostingRegressor, IsotonicRegression, LogisticRegression)
+    return Sklearn(
+        DecisionTreeRegressor, IsotonicRegression, LogisticRegression, RandomForestRegressor
+    )

@@ -4,15 +4,20 @@ budget.
 Backward over the retrievals, as in the regression of optimal stopping (Longstaff and Schwartz
 2001): after the last retrieval there is only stopping; before it, the gain of a path is what
 following the policy from the next point on yields, minus what stopping here yields, and trees are
-fitted to it. The policy that is followed decides by predictions on questions left out of the fit,
-so that no gain is counted that is hindsight. Its decisions depend on the price of a token, the dual
-variable of the budget: of the prices tried, the one with the highest mean utility whose mean spend
-is within the budget is taken, so that a larger budget never does worse on the questions learned
-from.
+fitted to it. The policy that is followed decides by predictions of trees that did not see the
+question (out of bag, Breiman 1996), so that no gain is counted that is hindsight.
+
+Signals are looked at in stages, the free ones first. Those of the next stage are paid for where the
+decision is in doubt: where gain minus price is nearer to 0 than a margin, chosen to bring most
+utility minus price of all tokens, what the signals take included.
+
+Decisions depend on the price of a token, the dual variable of the budget: of the prices tried, the
+one with the highest mean utility whose mean spend is within the budget is taken, so that a larger
+budget never does worse on the questions learned from.
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,17 +28,21 @@ from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.forest import Forest, Tree
-from hopscope.tracing.policies._value_file import Bin, Head, Plan, ValueFile
-from hopscope.tracing.signals import NAMES
+from hopscope.tracing.policies._value_file import Bin, Head, Plan, Staged, ValueFile
+from hopscope.tracing.signals import NAMES, SIGNALS, STAGES, Stage
 
 if TYPE_CHECKING:
-    from sklearn.ensemble import GradientBoostingRegressor
+    from sklearn.ensemble import RandomForestRegressor
 
 Floats = NDArray[np.float64]
 
 LEAST = 30
 """Paths that must be left to learn a head of its own; later retrievals share the last one."""
 BINS = 10
+DOUBTS = (0.2, 0.4, 0.6, 0.8)
+"""Shares of the questions that may be in doubt, besides none and all."""
+ALWAYS = 1e9
+"""All are in doubt."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +51,10 @@ class Fitting:
 
     _: KW_ONLY
     trees: int = 60
-    depth: int = 3
-    rate: float = 0.1
-    leaf: int = 20
+    """Enough that hardly any question is in the bags of all."""
+    depth: int = 5
+    leaf: int = 8
     """Questions in a leaf at least."""
-    folds: int = 5
     prices: int = 14
     """Prices to try, besides 0."""
     seed: int = 0
@@ -94,7 +102,7 @@ def fit(
         "utility": round(chosen.utility, 6),
         "tokens": round(chosen.tokens, 3),
         "retrievals": round(chosen.retrievals, 4),
-        "estimator": f"{fitting.folds}-fold, questions left out",
+        "estimator": f"out of bag, {fitting.trees} trees",
     }
     its = {"workflow": workflow, "reader": reader, "budget": budget}
     found = value_file(chosen, utility=utility).model_copy(
@@ -125,13 +133,9 @@ def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[Plan, ...]:
         stops = [min(wanted, path.retrievals) for path in rows]
         pairs = list(zip(rows, stops, strict=True))
         gain = np.array([p.stops[s].utility - p.stops[0].utility for p, s in pairs])
-        cost = np.array([p.spent(s) - p.spent(0) for p, s in pairs], float)
-        found.append(
-            Plan(
-                gain=_forest(_grow(inputs, gain, fitting)),
-                cost=_forest(_grow(inputs, cost, _shallow(fitting))),
-            )
-        )
+        cost = np.array([p.stops[s].tokens - p.stops[0].tokens for p, s in pairs], float)
+        trees = (_forest(_grow(inputs, target, fitting)) for target in (gain, cost))
+        found.append(Plan(gain=next(trees), cost=next(trees)))
     return tuple(found)
 
 
@@ -142,12 +146,11 @@ def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[Outcome]:
         UsageError: there are too few paths.
     """
     going = [path for path in paths if path.retrievals]
-    if len(going) < max(LEAST, fitting.folds):
+    if len(going) < LEAST:
         raise UsageError(
-            f"{len(going)} runs with a retrieval are too few to learn from: "
-            f"{max(LEAST, fitting.folds)} are needed"
+            f"{len(going)} runs with a retrieval are too few to learn from: {LEAST} are needed"
         )
-    typical = float(np.mean([path.spent(path.retrievals) - path.spent(0) for path in going]))
+    typical = float(np.mean([path.stops[-1].tokens - path.stops[0].tokens for path in going]))
     highest = 4.0 / max(1.0, typical)
     prices = [0.0, *np.geomspace(highest / 1000, highest, fitting.prices)]
     return [learn(paths, float(price), fitting) for price in prices]
@@ -171,29 +174,42 @@ def choose(outcomes: Sequence[Outcome], budget: float) -> Outcome:
 
 def learn(paths: Sequence[Path], price: float, fitting: Fitting) -> Outcome:
     """One head for each number of retrievals, from the last to the first, at one price."""
-    # What following the policy from after the present retrieval on gives.
-    utility = np.array([path.stops[-1].utility for path in paths])
-    tokens = np.array([path.spent(path.retrievals) for path in paths], float)
-    stop = np.array([path.retrievals for path in paths])
+    # What following the policy from after the present retrieval on gives, and takes from now on.
+    ends = [_Ends(path.stops[-1].utility, path.stops[-1].tokens, path.retrievals) for path in paths]
+    after = _Ends(*(np.array(column, float) for column in zip(*ends, strict=True)))
     heads: list[Head] = []
     for t in reversed(range(_depth(paths))):
-        rows = [i for i, path in enumerate(paths) if path.retrievals > t]
-        here = np.array([paths[i].stops[t].utility for i in rows])
-        so_far = np.array([paths[i].spent(t) for i in rows], float)
-        known = [paths[i].known[t] for i in rows]
-        fitted = _fit_head(known, utility[rows] - here, tokens[rows] - so_far, fitting)
-        goes_on = fitted.gains > price * fitted.costs
-        utility[rows] = np.where(goes_on, utility[rows], here)
-        tokens[rows] = np.where(goes_on, tokens[rows], so_far)
-        stop[rows] = np.where(goes_on, stop[rows], t)
-        heads.append(fitted.head)
-    return Outcome(
-        price,
-        tuple(reversed(heads)),
-        float(utility.mean()),
-        float(tokens.mean()),
-        float(stop.mean()),
-    )
+        rows = np.array([i for i, path in enumerate(paths) if path.retrievals > t])
+        going = [paths[i] for i in rows]
+        here = _Ends(
+            np.array([path.stops[t].utility for path in going]),
+            np.array([path.stops[t].tokens for path in going], float),
+            np.full(len(rows), float(t)),
+        )
+        head, chosen = _fit_head(going, t, here, after.at(rows), price, fitting)
+        for column, new in zip(after, chosen, strict=True):
+            column[rows] = new
+        heads.append(head)
+    utility, tokens, retrievals = (float(column.mean()) for column in after)
+    return Outcome(price, tuple(reversed(heads)), utility, tokens, retrievals)
+
+
+class _Ends(NamedTuple):
+    """Where paths end, by path."""
+
+    utility: Any
+    tokens: Any
+    retrievals: Any
+
+    def at(self, rows: Any) -> "_Ends":
+        return _Ends(*(column[rows] for column in self))
+
+    def where(self, condition: Any, other: "_Ends") -> "_Ends":
+        """These where the condition holds, else the others."""
+        return _Ends(*(np.where(condition, a, b) for a, b in zip(self, other, strict=True)))
+
+    def worth(self, price: float) -> Any:
+        return self.utility - price * self.tokens
 
 
 def _depth(paths: Sequence[Path]) -> int:
@@ -204,33 +220,54 @@ def _depth(paths: Sequence[Path]) -> int:
     return max(1, depth)
 
 
+def _fit_head(
+    paths: Sequence[Path], t: int, here: _Ends, after: _Ends, price: float, fitting: Fitting
+) -> tuple[Head, _Ends]:
+    """The head after t retrievals, and where it ends the paths by predictions out of bag."""
+    inputs, medians = _matrix([path.known[t] for path in paths])
+    gain, cost = after.utility - here.utility, after.tokens - here.tokens
+    fitted = [_fit_stage(stage, inputs, gain, cost, fitting) for stage in STAGES]
+    surplus = [each.gains - price * each.costs for each in fitted]
+    chosen = after.where(surplus[-1] > 0, here)
+    staged = [fitted[-1].staged]
+    for place in reversed(range(len(STAGES) - 1)):
+        asked = np.array([path.asked[t].get(STAGES[place + 1], 0) for path in paths], float)
+        paid = chosen._replace(tokens=chosen.tokens + asked)
+        now = after.where(surplus[place] > 0, here)
+        doubt = _doubt(np.abs(surplus[place]), now.worth(price), paid.worth(price))
+        chosen = paid.where(np.abs(surplus[place]) < doubt, now)
+        staged.insert(0, fitted[place].staged.model_copy(update={"doubt": doubt}))
+    return Head(stages=tuple(staged), medians=medians), chosen
+
+
+def _doubt(distance: Floats, now: Floats, paid: Floats) -> float:
+    """The margin at which paying for more signals brings most; of equal ones the least."""
+    candidates: list[float] = [0.0, *np.quantile(distance, DOUBTS).tolist(), ALWAYS]
+    return max(candidates, key=lambda each: float(np.where(distance < each, paid, now).mean()))
+
+
 class _Fitted(NamedTuple):
-    head: Head
+    staged: Staged
     gains: Floats
     """By row, calibrated, by trees that did not see it."""
     costs: Floats
 
 
-def _fit_head(
-    known: Sequence[dict[str, float]], gain: Floats, cost: Floats, fitting: Fitting
-) -> _Fitted:
-    inputs, medians = _matrix(known)
-    raw, costs = np.zeros(len(known)), np.zeros(len(known))
-    folds = np.random.default_rng(fitting.seed).permutation(len(known)) % fitting.folds
-    for fold in range(fitting.folds):
-        left_out = folds == fold
-        raw[left_out] = _grow(inputs[~left_out], gain[~left_out], fitting).predict(inputs[left_out])
-        simple = _grow(inputs[~left_out], cost[~left_out], _shallow(fitting))
-        costs[left_out] = simple.predict(inputs[left_out])
-    bins = _bins(raw, gain)
-    head = Head(
-        gain=_forest(_grow(inputs, gain, fitting)),
-        cost=_forest(_grow(inputs, cost, _shallow(fitting))),
-        bins=bins,
-        medians=medians,
+def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, fitting: Fitting) -> _Fitted:
+    seen = STAGES[: STAGES.index(stage) + 1]
+    known = inputs[:, : sum(len(SIGNALS[each]) for each in seen)]
+    grown = _grow(known, gain, fitting)
+    # How much is spent varies little: one tree that is too small to remember a question.
+    spent = sklearn().DecisionTreeRegressor(
+        max_depth=3, min_samples_leaf=2 * fitting.leaf, random_state=fitting.seed
     )
-    gains = np.interp(raw, [b.score for b in bins], [b.gain for b in bins])
-    return _Fitted(head, gains, np.maximum(0.0, costs))
+    spent.fit(known, cost)
+    raw = grown.oob_prediction_
+    bins = _bins(raw, gain)
+    costs = Forest(start=0.0, trees=(_tree(spent.tree_),))
+    calibrated = np.interp(raw, [b.score for b in bins], [b.gain for b in bins])
+    staged = Staged(stage=stage, gain=_forest(grown), cost=costs, bins=bins)
+    return _Fitted(staged, calibrated, np.maximum(0.0, spent.predict(known)))
 
 
 def _matrix(known: Sequence[dict[str, float]]) -> tuple[Any, dict[str, float]]:
@@ -239,11 +276,6 @@ def _matrix(known: Sequence[dict[str, float]]) -> tuple[Any, dict[str, float]]:
     medians = {name: float(np.median(values)) for name, values in present.items() if values}
     rows = [[row.get(name, medians.get(name, 0.0)) for name in NAMES] for row in known]
     return np.array(rows, np.float32), medians
-
-
-def _shallow(fitting: Fitting) -> Fitting:
-    """For costs, which vary less."""
-    return replace(fitting, trees=max(1, fitting.trees // 3), depth=2)
 
 
 def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
@@ -263,25 +295,22 @@ def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
     return tuple(found)
 
 
-def _grow(inputs: Any, target: Floats, fitting: Fitting) -> "GradientBoostingRegressor":
-    model = sklearn().GradientBoostingRegressor(
+def _grow(inputs: Any, target: Floats, fitting: Fitting) -> "RandomForestRegressor":
+    model = sklearn().RandomForestRegressor(
         n_estimators=fitting.trees,
         max_depth=fitting.depth,
-        learning_rate=fitting.rate,
         min_samples_leaf=fitting.leaf,
-        subsample=0.7,
+        max_features=0.5,
+        oob_score=True,
         random_state=fitting.seed,
     )
     return model.fit(inputs, target)
 
 
-def _forest(model: "GradientBoostingRegressor") -> Forest:
+def _forest(model: "RandomForestRegressor") -> Forest:
     """The learned trees as plain numbers; predicts the same."""
-    return Forest(
-        start=float(model.init_.constant_[0, 0]),
-        rate=float(model.learning_rate),
-        trees=tuple(_tree(each.tree_) for each in model.estimators_[:, 0]),
-    )
+    trees = tuple(_tree(each.tree_) for each in model.estimators_)
+    return Forest(start=0.0, rate=1 / len(trees), trees=trees)
 
 
 def _tree(tree: Any) -> Tree:
@@ -291,5 +320,5 @@ def _tree(tree: Any) -> Tree:
         threshold=tuple(np.where(leaves, 0.0, tree.threshold).tolist()),
         left=tuple(np.where(leaves, 0, tree.children_left).tolist()),
         right=tuple(np.where(leaves, 0, tree.children_right).tolist()),
-        value=tuple(np.round(tree.value[:, 0, 0], 9).tolist()),
+        value=tuple(np.round(tree.value[:, 0, 0], 6).tolist()),
     )

@@ -6,6 +6,7 @@ would have got is one of the stops.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -13,7 +14,7 @@ from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Question, Record, Run
 from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.metering import MeteredReader
-from hopscope.tracing.signals import signals
+from hopscope.tracing.signals import STAGES, Stage, gather
 
 Utility = Callable[[Run], float]
 """What a run's answer is worth, in [0, 1]."""
@@ -35,8 +36,9 @@ class Path(Record):
     stops: tuple[Stop, ...] = Field(min_length=1)
     known: tuple[dict[str, float], ...]
     """The signals before each retrieval."""
-    asked: tuple[int, ...]
-    """Tokens that getting them took, what was known from the moment before being free."""
+    asked: tuple[dict[Stage, int], ...]
+    """Tokens that getting those of each stage takes, by whoever has those of the stage before and
+    nothing from earlier moments but the run's record."""
 
     @model_validator(mode="after")
     def _as_many(self) -> "Path":
@@ -54,10 +56,6 @@ class Path(Record):
         """The fewest retrievals of highest utility."""
         values = [stop.utility for stop in self.stops]
         return values.index(max(values))
-
-    def spent(self, stop: int) -> int:
-        """Tokens with the decisions that led to this stop."""
-        return self.stops[stop].tokens + sum(self.asked[: stop + 1])
 
 
 def moments(run: Run) -> list[Moment]:
@@ -83,17 +81,38 @@ def path(runs: Sequence[Run], reader: Reader, utility: Utility, kind: str = "") 
         ReaderError: the model failed.
     """
     *_, native = runs
-    metered = MeteredReader(reader)
-    known: list[dict[str, float]] = []
-    asked: list[int] = []
-    remembering = CachedReader(metered)
-    for moment in moments(native):
-        known.append(signals(moment, remembering))
-        asked.append(metered.take().tokens)
+    shared = CachedReader(reader)
+    seen = [looked(moment, shared) for moment in moments(native)]
     stops = tuple(Stop(utility=utility(r), tokens=_own(r)) for r in runs)
     return Path(
-        question=native.question, kind=kind, stops=stops, known=tuple(known), asked=tuple(asked)
+        question=native.question,
+        kind=kind,
+        stops=stops,
+        known=tuple(each.known for each in seen),
+        asked=tuple(each.asked for each in seen),
     )
+
+
+class Looked(NamedTuple):
+    """The signals of one moment, and what those of each stage took."""
+
+    known: dict[str, float]
+    asked: dict[Stage, int]
+
+
+def looked(moment: Moment, reader: Reader) -> Looked:
+    """Look at all signals. What `reader` remembers counts as if it were asked.
+
+    Raises:
+        ReaderError: the model failed.
+    """
+    metered = MeteredReader(reader)
+    remembering = CachedReader(metered)
+    found = Looked({}, {})
+    for stage in STAGES:
+        found.known.update(gather(stage, moment, remembering))
+        found.asked[stage] = metered.take().tokens
+    return found
 
 
 def _own(run: Run) -> int:

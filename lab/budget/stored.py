@@ -8,7 +8,7 @@ that was measured there.
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from hopscope.lab.budget.paths import Path, Stop, moments
+from hopscope.lab.budget.paths import Path, Stop, looked, moments
 from hopscope.runtime.answers import exact_match
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Moment, Reader
@@ -16,8 +16,6 @@ from hopscope.runtime.types import Credit, Run
 from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.decisions import levels
 from hopscope.tracing.draft import draft
-from hopscope.tracing.metering import MeteredReader
-from hopscope.tracing.signals import signals
 
 Utility = Literal["correctness", "seper"]
 
@@ -41,13 +39,11 @@ def walked(
     if any(step.decision and not step.decision.retrieve for step in run.steps):
         raise UsageError(f"run {run.id[:12]} was cut short by a policy or a limit")
     at = tuple(moments(run))
-    metered = MeteredReader(reader)
-    remembering = CachedReader(metered)
-    known, asked, stops = [], [], []
+    shared = CachedReader(reader)
+    seen, stops = [], []
     for moment in at:
-        known.append(signals(moment, remembering))
-        asked.append(metered.take().tokens)
-        drafted = draft(moment, remembering)
+        seen.append(looked(moment, shared))
+        drafted = draft(moment, shared)
         so_far = sum(step.usage.tokens for step in moment.steps)
         stops.append((drafted.text, so_far))
     if utility == "seper":
@@ -68,8 +64,8 @@ def walked(
                 Stop(utility=value, tokens=tokens)
                 for value, tokens in zip(values, costs, strict=True)
             ),
-            known=tuple(known),
-            asked=tuple(asked),
+            known=tuple(each.known for each in seen),
+            asked=tuple(each.asked for each in seen),
         ),
         at,
     )

@@ -17,7 +17,7 @@ from hopscope.runtime.state import Deps
 from hopscope.runtime.types import GenerationRequest, Passage, Question
 from hopscope.tracing.forest import Forest
 from hopscope.tracing.policies import fixed, repeat
-from hopscope.tracing.policies._value_file import Bin, Head, Plan, ValueFile
+from hopscope.tracing.policies._value_file import Bin, Head, Plan, Staged, ValueFile
 from hopscope.tracing.signals import NAMES
 from hopscope.workflows import ircot
 from tests.probes import Speaker
@@ -65,8 +65,12 @@ def test_a_path_tells_each_stop() -> None:
     found = path(RUNS, Speaker(say), right)
     assert [stop.utility for stop in found.stops] == [0, 0, 0, 0, 1]
     assert [stop.tokens for stop in found.stops] == [each.usage.tokens for each in RUNS]
-    assert found.asked[0] > 0
-    assert found.spent(2) == found.stops[2].tokens + sum(found.asked[:3])
+    assert [each["free"] for each in found.asked] == [0, 0, 0, 0]
+    drafts = [each["draft"] for each in found.asked]
+    assert drafts[0] > 0
+    assert drafts == sorted(drafts), "more evidence, longer prompts"
+    compared = [each["change"] for each in found.asked]
+    assert compared == [0, *drafts[:-1]], "it takes the draft before, as if nothing were remembered"
     assert [known["repeats"] for known in found.known[1:]] == [0, 0, 0]
 
 
@@ -97,9 +101,14 @@ def test_runs_that_cannot_teach_are_refused() -> None:
 
 def test_a_batch_is_shared_out_by_predictions(tmp_path: File) -> None:
     head = Head(
-        gain=Forest(start=0.0),
-        cost=Forest(start=0.0),
-        bins=(Bin(score=0.0, gain=0.0, low=0.0, high=0.0),),
+        stages=(
+            Staged(
+                stage="free",
+                gain=Forest(start=0.0),
+                cost=Forest(start=0.0),
+                bins=(Bin(score=0.0, gain=0.0, low=0.0, high=0.0),),
+            ),
+        ),
         medians={},
     )
     file = ValueFile(

@@ -15,7 +15,7 @@ from tests.probes import Speaker
 
 pytest.importorskip("sklearn")
 
-QUICK = Fitting(trees=2, leaf=5, prices=1, folds=2)
+QUICK = Fitting(trees=30, leaf=5, prices=1)
 
 
 def reader() -> Speaker:
@@ -28,7 +28,12 @@ def walk(number: int) -> Walked:
     at = (Moment(asked),)
     stops = (Stop(utility=float(number % 2), tokens=10), Stop(utility=1.0, tokens=110))
     known = tuple(signals(moment, reader()) for moment in at)
-    return Walked(Path(question=asked, stops=stops, known=known, asked=(7,)), at)
+    return Walked(
+        Path(
+            question=asked, stops=stops, known=known, asked=({"free": 0, "draft": 7, "change": 7},)
+        ),
+        at,
+    )
 
 
 WALKS = [walk(i) for i in range(64)]

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hopscope.lab import experiment_engine
+from hopscope.lab import environment, experiment_engine
 from hopscope.lab.experiment import Models
 from hopscope.lab.ray_workers import CHUNK, RayPool
 from hopscope.lab.workers import Done
@@ -39,6 +40,7 @@ class Clerk:
     notes: Path
     deadly: int
     times: int
+    seconds: float
     models = Models(reader="r", retriever="c", entailment="e")
 
     def do(self, claimed: Claimed) -> Done:
@@ -47,10 +49,10 @@ class Clerk:
         dies = claimed.position == self.deadly
         if dies and attempts(self.notes)[self.deadly] <= self.times:
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.02)
+        time.sleep(self.seconds)
         question = claimed.entry.question
         return Done(
-            Run(id=question.id, question=question, workflow="w", started=STARTED, seconds=0.02)
+            Run(id=question.id, question=question, workflow="w", started=STARTED, seconds=0.0)
         )
 
 
@@ -59,10 +61,11 @@ class Opening:
     notes: Path
     deadly: int = -1
     times: int = 1
+    seconds: float = 0.02
 
     @contextmanager
     def __call__(self) -> Iterator[Clerk]:
-        yield Clerk(self.notes, self.deadly, self.times)
+        yield Clerk(self.notes, self.deadly, self.times, self.seconds)
 
 
 class Broken(Opening):
@@ -72,14 +75,19 @@ class Broken(Opening):
         yield
 
 
+def carry_this_file() -> None:
+    """The benches of this file are not installed where workers look for modules."""
+    from ray import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Of a cluster of two nodes with a processor each."""
-    from ray import cloudpickle
     from ray.cluster_utils import Cluster
 
-    # The benches of this file are not installed where workers look for modules.
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    carry_this_file()
     small: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
     cluster = Cluster()
     try:
@@ -108,7 +116,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def work(store: Store, pool: RayPool) -> int:
     """Do all that is left; how many items came back, each once."""
     assert pool.first().models == Clerk.models
-    sitting = store.experiments.sit("towns", owner="here", environment={})
+    sitting = store.experiments.sit("towns", owner=environment.owner(), environment={})
     came: list[int] = []
     experiment_engine.work(
         store.experiments,
@@ -120,6 +128,14 @@ def work(store: Store, pool: RayPool) -> int:
     store.experiments.leave(sitting)
     assert len(came) == len(set(came))
     return len(came)
+
+
+def drive(database: Path, address: str, opening: Opening) -> None:
+    """As a command does: end the sittings of the dead, sit down and work."""
+    carry_this_file()
+    with Store.open(database) as store, RayPool(opening, workers=2, address=address) as pool:
+        experiment_engine.bury_the_dead(store.experiments, "towns")
+        work(store, pool)
 
 
 def attempts(notes: Path) -> Counter[int]:
@@ -142,6 +158,33 @@ def test_a_worker_that_is_killed_costs_its_chunk_and_no_row(
     assert set(tried) == set(range(ITEMS))
     assert 22 in again
     assert len(again) <= CHUNK
+    assert max(tried.values()) == 2
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_is_begun_again_and_loses_and_doubles_no_row(
+    address: str, store: Store, tmp_path: Path
+) -> None:
+    """What was with its two actors, or had come back and was not written, is done again."""
+    opening = Opening(tmp_path / "notes", seconds=0.2)
+    given = (tmp_path / "runs.db", address, opening)
+    driver = get_context("spawn").Process(target=drive, args=given)
+    driver.start()
+    try:
+        while store.experiments.progress("towns").ok < ITEMS // 4 and driver.is_alive():
+            time.sleep(0.02)
+    finally:
+        driver.kill()
+        driver.join()
+    done = store.experiments.progress("towns").ok
+    assert 0 < done < ITEMS, "it was killed at work"
+
+    drive(*given)
+    assert {item.status for item in store.experiments.items("towns")} == {"ok"}
+    assert sorted(store.ids()) == sorted(f"q{i}" for i in range(ITEMS))
+    tried = attempts(opening.notes)
+    assert set(tried) == set(range(ITEMS))
+    assert 0 < sum(count > 1 for count in tried.values()) <= 4 * CHUNK
     assert max(tried.values()) == 2
 
 

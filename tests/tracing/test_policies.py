@@ -11,13 +11,15 @@ from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Moment
 from hopscope.runtime.types import Decision, Exchange, Hit, Question
 from hopscope.tracing import policies
+from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.draft import request
 from hopscope.tracing.forest import Forest, Tree
+from hopscope.tracing.key_entropy import key_entropy
 from hopscope.tracing.policies._calibration import Calibration
 from hopscope.tracing.policies._classifier_file import ClassifierFile
-from hopscope.tracing.policies._value_file import Bin, Head, ValueFile
-from hopscope.tracing.signals import NAMES, signals
-from tests.fakes import ScriptedReader, passage, reply, step
+from hopscope.tracing.policies._value_file import Bin, Head, Staged, ValueFile
+from hopscope.tracing.signals import NAMES, SIGNALS, STAGES, gather, signals
+from tests.fakes import ScriptedReader, passage, reply, scored, step
 
 ASKED = Question(text="Where was the director of Alba born?")
 
@@ -39,9 +41,10 @@ def decide(spec: str, at: Moment, reader: ScriptedReader | None = None) -> Decis
 
 
 def sure(p: float, text: str = "Lisbon") -> ScriptedReader:
-    """Drafts twice, with this probability of each of two tokens."""
+    """Drafts twice, with this probability of each of two tokens; without documents the second one
+    is less sure."""
     drafted = reply(text, (log(p), log(p)), entropies=(1 - p, (1 - p) / 2))
-    return ScriptedReader([[drafted], [drafted]])
+    return ScriptedReader([[drafted], [drafted]], [scored((1 - p, 1.0))])
 
 
 START, ONE, TWO = moment(), moment(["a"]), moment(["a"], ["b"])
@@ -178,8 +181,38 @@ def test_signals_are_finite_named_and_those_there_are() -> None:
     assert known["least_prob"] == pytest.approx(0.7)
     assert (known["top_score"], known["new_share"]) == (9.0, 1.0)
     assert "score_gap" not in known, "one hit has no gap"
+    assert known["key_entropy"] == pytest.approx(0.15), "of the token that the documents change"
+    assert known["key_entropy_change"] == 0
     mute = ScriptedReader([[reply("x", (), tokens=("x",))]])
     assert not {"entropy", "logprob", "repeats"} & set(signals(START, mute))
+
+
+def test_each_stage_asks_for_no_more_than_it_says() -> None:
+    """A draft; then the draft before it, and one score for both, as they are the same."""
+    reader = sure(0.7)
+    remembering = CachedReader(reader)
+    asked = []
+    for stage in STAGES:
+        known = gather(stage, TWO, remembering)
+        assert set(known) <= set(SIGNALS[stage])
+        asked.append((len(reader.generated), len(reader.scored)))
+    assert asked == [(0, 0), (1, 0), (2, 1)]
+
+
+def test_key_entropy_without_documents_takes_no_second_pass() -> None:
+    """Of the tokens above 0.05 nats."""
+    drafted = reply("Lisbon", (-0.1,) * 3, entropies=(0.2, 0.01, 0.4))
+    asks_nothing = ScriptedReader()
+    found = key_entropy(ASKED, drafted, asks_nothing, grounded=False)
+    assert found == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("entropies", [(), (0.2,)])
+def test_key_entropy_is_not_made_up(entropies: Sequence[float]) -> None:
+    """The reader tells no entropies with the documents, or scores other tokens without them."""
+    drafted = reply("Lisbon", (-0.1, -0.1), entropies=(0.2, 0.1) if entropies else ())
+    reader = ScriptedReader(scores=[scored(entropies)])
+    assert key_entropy(ASKED, drafted, reader, grounded=True) is None
 
 
 STUMP = Tree(
@@ -187,17 +220,24 @@ STUMP = Tree(
 )
 
 
-def value_file(tmp_path: Path, **changes: object) -> Path:
-    """Predicts a gain of 0.1 where `draft_found` is 0 and 0.6 where it is 1, at 100 tokens."""
-    head = Head(
+def value_file(tmp_path: Path, doubt: float = 1.0, **changes: object) -> Path:
+    """Predicts a gain of 0.5 from free signals, at 100 tokens. Where that is nearer to the price
+    than `doubt` a draft is made, and the gain is 0.1 where `draft_found` is 0 and 0.6 where it is
+    1."""
+    bins = (
+        Bin(score=0.0, gain=0.0, low=-0.1, high=0.1),
+        Bin(score=1.0, gain=1.0, low=0.9, high=1.1),
+    )
+    free = Staged(
+        stage="free", gain=Forest(start=0.5), cost=Forest(start=100.0), bins=bins, doubt=doubt
+    )
+    drafted = Staged(
+        stage="draft",
         gain=Forest(start=0.0, trees=(STUMP,)),
         cost=Forest(start=100.0),
-        bins=(
-            Bin(score=0.0, gain=0.0, low=-0.1, high=0.1),
-            Bin(score=1.0, gain=1.0, low=0.9, high=1.1),
-        ),
-        medians={"draft_found": 1.0},
+        bins=bins,
     )
+    head = Head(stages=(free, drafted), medians={"draft_found": 1.0})
     fields = {
         "workflow": "ircot",
         "reader": "scripted",
@@ -220,6 +260,17 @@ def test_value_weighs_gain_against_price(tmp_path: Path) -> None:
     assert decide(f"value:{value_file(tmp_path, price=0.0005)}", START, sure(0.9)).retrieve
 
 
+@pytest.mark.parametrize(("doubt", "drafts"), [(0.29, 0), (0.31, 1)])
+def test_value_pays_for_a_draft_only_in_doubt(tmp_path: Path, doubt: float, drafts: int) -> None:
+    """The gain of 0.5 is 0.3 above its price."""
+    reader = sure(0.9)
+    decision = decide(f"value:{value_file(tmp_path, doubt)}", START, reader)
+    assert len(reader.generated) == drafts
+    assert decision.retrieve == (not drafts)
+    assert ("draft_words" in decision.signals) is bool(drafts)
+    assert decision.gain == pytest.approx(0.1 if drafts else 0.5)
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -238,7 +289,7 @@ def test_a_policy_file_that_is_none_says_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     with pytest.raises(UsageError, match="hopscope budget fit"):
         decide(f"value:{path}", START)
-    path.write_text('{"version": 2}')
+    path.write_text('{"version": 1}')
     with pytest.raises(UsageError, match=r"policy .*p.json: "):
         decide(f"value:{path}", START)
 

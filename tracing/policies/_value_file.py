@@ -1,7 +1,7 @@
 """The file of a learned value of information."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -9,6 +9,7 @@ from pydantic import Field
 from hopscope.runtime.types import Record
 from hopscope.tracing.forest import Forest
 from hopscope.tracing.policies._learned import Learned
+from hopscope.tracing.signals import Stage
 
 
 class Bin(Record):
@@ -33,20 +34,21 @@ class Predicted(NamedTuple):
     """Tokens."""
 
 
-class Head(Record):
-    """What is predicted after one number of retrievals."""
+class Staged(Record):
+    """What is predicted from the signals up to one stage."""
 
+    stage: Stage
     gain: Forest
     cost: Forest
     bins: tuple[Bin, ...] = Field(min_length=1)
     """Ascending by score."""
-    medians: dict[str, float]
-    """Stand in for signals that are not there."""
+    doubt: float = Field(default=0.0, ge=0)
+    """The next stage's signals are paid for where gain minus price is nearer to 0 than this; 0 at
+    the last stage."""
 
-    def predict(self, known: Mapping[str, float], names: tuple[str, ...]) -> Predicted:
-        inputs = [known.get(name, self.medians.get(name, 0.0)) for name in names]
-        score = self.gain.predict(inputs)
-        gain, low, high = self._calibrated(score)
+    def predict(self, inputs: Sequence[float]) -> Predicted:
+        """From values of all signals in the file's order; those of later stages do not matter."""
+        gain, low, high = self._calibrated(self.gain.predict(inputs))
         return Predicted(gain, low, high, max(0.0, self.cost.predict(inputs)))
 
     def _calibrated(self, score: float) -> tuple[float, float, float]:
@@ -64,6 +66,18 @@ class Head(Record):
         )
 
 
+class Head(Record):
+    """What is predicted after one number of retrievals."""
+
+    stages: tuple[Staged, ...] = Field(min_length=1)
+    """The cheapest first."""
+    medians: dict[str, float]
+    """Stand in for signals that are not there."""
+
+    def inputs(self, known: Mapping[str, float], names: Sequence[str]) -> list[float]:
+        return [known.get(name, self.medians.get(name, 0.0)) for name in names]
+
+
 class Plan(Record):
     """A number of retrievals for a question, seen from before the first."""
 
@@ -77,7 +91,7 @@ class ValueFile(Learned):
     """A policy that was learned."""
 
     kind: Literal["value"] = "value"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     utility: str
     """What gain is measured in: correctness or seper."""
     budget: float

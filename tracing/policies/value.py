@@ -7,6 +7,9 @@ The gain is that of stopping at the best later point instead of here, in correct
 not of the next retrieval alone: the first hop of a chain earns nothing by itself. It is predicted
 from signals without gold (`tracing.signals`) by trees that `hopscope budget fit` has learned
 backward over stored runs; the price is what makes the mean spend of those runs meet the budget.
+
+Signals cost, too. What is free is looked at first; a draft, and then a comparison of drafts, is
+asked for only where the decision is in doubt, by margins that are learned as well.
 """
 
 from dataclasses import dataclass
@@ -14,9 +17,10 @@ from pathlib import Path
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision, digest
+from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.policies._learned import read
 from hopscope.tracing.policies._value_file import ValueFile
-from hopscope.tracing.signals import signals
+from hopscope.tracing.signals import gather
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,22 @@ class Value:
         return f"value:{self.label}"
 
     def decide(self, moment: Moment, reader: Reader) -> Decision:
-        known = signals(moment, reader)
-        found = self.file.head(moment.retrievals).predict(known, self.file.signals)
-        price = self.file.price * found.cost
+        head = self.file.head(moment.retrievals)
+        known: dict[str, float] = {}
+        remembering = CachedReader(reader)  # the draft is needed by two stages
+        for staged in head.stages:
+            known |= gather(staged.stage, moment, remembering)
+            found = staged.predict(head.inputs(known, self.file.signals))
+            price = self.file.price * found.cost
+            if abs(found.gain - price) >= staged.doubt:
+                break
         worth = found.gain > price
         sign = ">" if worth else "≤"
         return Decision(
             policy=self.name,
             retrieve=worth,
-            reason=f"gain {found.gain:+.3f} {sign} {price:.3f} for {found.cost:.0f} tokens",
+            reason=f"gain {found.gain:+.3f} {sign} {price:.3f} for {found.cost:.0f} tokens, by "
+            f"signals up to {staged.stage!r}",
             signals=known,
             gain=found.gain,
             low=found.low,
