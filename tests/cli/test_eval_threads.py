@@ -1,0 +1,105 @@
+"""Questions that a worker is at at the same time end as they would one after the other."""
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from models import tiny_llama
+
+from hopscope.cli import bench, evaluation
+from hopscope.cli.main import main
+from hopscope.cli.spending import Spending
+from hopscope.lab.workers import Done
+from hopscope.runtime.types import Run
+from hopscope.store.experiment_records import Claimed
+from hopscope.store.store import Store
+
+QUESTIONS = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader, an index and questions."""
+    made = tmp_path_factory.mktemp("threads")
+    tiny_llama(made / "model", max_position_embeddings=1024)
+    passages = [{"id": str(i), "title": f"Film {i}", "text": f"By Bruno {i}."} for i in range(9)]
+    questions = [
+        {"id": str(i), "question": f"Who directed film {i}?", "golden_answers": [f"Bruno {i}"]}
+        for i in range(QUESTIONS)
+    ]
+    for name, rows in (("corpus", passages), ("asked", questions)):
+        (made / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call("index", "build", str(made / "corpus.jsonl"), "--out", str(made / "index"))
+    return made
+
+
+def call(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    assert not end.value.code
+
+
+def resolved(folder: Path) -> evaluation.Asked:
+    return evaluation.resolve(
+        str(folder / "asked.jsonl"),
+        named=["naive:max_tokens=8"],
+        options={"seper.max_tokens": "6", "grogu.max_tokens": "6"},
+        name="films",
+        corpus=str(folder / "index"),
+        k=2,
+        reader=f"hf:{folder / 'model'}",
+        entailment="lexical",
+        meters=("seper", "grogu"),
+        rules=("trajectory",),
+        samples=3,
+        seed=1,
+        limit=None,
+        sample_ids=(),
+        deterministic=False,
+        spend=Spending(),
+    )
+
+
+def done(folder: Path, threads: int) -> list[Done]:
+    asked = resolved(folder)
+    items = [
+        Claimed(entry=entry, arm=asked.arms[0], position=place)
+        for place, entry in enumerate(asked.entries)
+    ]
+    opening = bench.Opening(asked.settings, asked.name, asked.arms, threads)
+    with opening() as made, ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(made.do, items))
+
+
+def said(run: Run | None) -> Sequence[str]:
+    assert run is not None
+    return [g.text for step in run.steps for e in step.exchanges for g in e.generations]
+
+
+def test_runs_and_credits_are_those_of_one_after_the_other(folder: Path) -> None:
+    together, alone = done(folder, 3), done(folder, 1)
+    assert len(together) == QUESTIONS
+    for one, other in zip(together, alone, strict=True):
+        assert (one.error, said(one.run)) == (None, said(other.run))
+        for ours, theirs in zip(one.credits, other.credits, strict=True):
+            assert (ours.meter, ours.rule, ours.step) == (theirs.meter, theirs.rule, theirs.step)
+            assert ours.measurement.value == pytest.approx(theirs.measurement.value, abs=1e-4)
+        assert one.run is not None
+        assert other.run is not None
+        assert one.run.usage == other.run.usage
+
+
+@pytest.mark.slow
+def test_eval_takes_threads(folder: Path, tmp_path: Path) -> None:
+    database = tmp_path / "runs.db"
+    call(
+        "eval", str(folder / "asked.jsonl"), "-w", "naive", "--reader", f"hf:{folder / 'model'}",
+        "--corpus", str(folder / "index"), "--meter", "seper", "--rule", "trajectory",
+        "--samples", "2", "--name", "films", "--threads", "3", "--db", str(database),
+    )  # fmt: skip
+    with Store.open(database) as store:
+        assert [item.status for item in store.experiments.items("films")] == ["ok"] * QUESTIONS
+        [sitting] = store.experiments.sittings("films")
+        assert sitting.environment["hardware"]["threads"] == 3
