@@ -51,7 +51,7 @@ class Searcher:
             self._arrays = _java.static("java/util/Arrays", asList=_LIST)
             # What threads share is made at the first search, and not safely: another thread would
             # score by other parameters.
-            self._written(["a"], 1)
+            self._written(["a", "b"], 1)
 
     def search(self, queries: Sequence[str], *, k: int) -> list[list[Stored]]:
         """The ranking of each query.
@@ -79,6 +79,9 @@ class Searcher:
     def _written(self, queries: Sequence[str], k: int) -> str:
         """Rankings by the number of their query, as JSON. Nothing of Java's outlives the call,
         else deleting it would bring the thread back to Java."""
+        if len(queries) == 1:  # a batch begins by making threads
+            ranking = self._arrays.asList(*self._searcher.search(queries[0], k))
+            return f'{{"0":{self._writer.writeValueAsString(ranking)}}}'
         texts = self._arrays.asList(*queries)
         numbers = self._arrays.asList(*map(str, range(len(queries))))
         # Anserini takes as many threads as there are processors, whatever it is told.
