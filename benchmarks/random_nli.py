@@ -19,6 +19,7 @@ def save(folder: Path, *, layers: int = LAYERS, width: int = WIDTH) -> Path:
     settings.disable_progress_bar()
     tokenizer = AutoTokenizer.from_pretrained(tiny.FOLDER, local_files_only=True)
     tokenizer.pad_token = tokenizer.eos_token
+    tokenizer.padding_side = "right"  # a classifier reads its verdict at the first token
     config = DebertaV2Config(
         vocab_size=len(tokenizer),
         hidden_size=width,
