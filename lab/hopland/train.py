@@ -1,6 +1,6 @@
-"""Train the Hopland reader from scratch.
+"""Train the Hopland reader, from scratch or on from one that exists.
 
-    python -m hopscope.lab.hopland.train --out DIR [--minutes N] [--seed N]
+    python -m hopscope.lab.hopland.train --out DIR [--minutes N] [--seed N] [--start FOLDER]
 
 The command trains the tokenizer, then the model, and goes on from its last checkpoint when
 it is started again. The schedule follows the minutes spent training, so it fits the machine.
@@ -374,7 +374,7 @@ class Trainer:
 
 def main() -> None:
     """Parse the command line and train."""
-    parser = argparse.ArgumentParser(description="Train the Hopland reader from scratch.")
+    parser = argparse.ArgumentParser(description="Train the Hopland reader.")
     parser.add_argument("--out", type=Path, required=True, help="folder for checkpoint and curve")
     parser.add_argument("--minutes", type=float, default=85, help="training time in all")
     parser.add_argument("--seed", type=int, default=0)

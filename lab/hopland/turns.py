@@ -380,7 +380,6 @@ WITHOUT_PASSAGES: tuple[tuple[Task, float], ...] = (
     (expand, 1.0),
     (ask, 1.5),
 )
-ROLE = (prompts.system(()),)
 OPENINGS: tuple[tuple[tuple[Message, ...], Task, float], ...] = (
     ((Message(role="system", content=REWRITE),), rewrite, 1.0),
     (judge.prompt(Statement("", "", "")).messages[:-1], same, 1.0),
