@@ -35,6 +35,7 @@ def command(database: Path, questions: int, workers: int) -> list[str]:
         sys.executable, "-m", "hopscope.cli", "eval", "hopland:test", "-w", "naive",
         "--meter", "seper", "--rule", "trajectory", "--samples", "3", "--limit", str(questions),
         "--workers", str(workers), "--db", str(database), "--name", NAME, "--json",
+        "--deterministic",
     ]  # fmt: skip
 
 
