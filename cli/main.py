@@ -2,63 +2,41 @@
 
 Data goes to stdout, progress and messages to stderr. Exit codes: 0 all right, 1 something
 failed, 2 the command was used wrongly, 130 stopped by Ctrl-C. Nothing heavy is imported until
-a command needs it.
+a command needs it, and of the commands themselves only the one that is asked for.
 """
 
 import gc
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from hopscope import __version__
-from hopscope.cli import (
-    budget,
-    compare,
-    credit,
-    db,
-    demo,
-    doctor,
-    eor,
-    erag,
-    errors,
-    export,
-    index,
-    lab,
-    listing,
-    resume,
-    run,
-    score,
-    show,
-)
-from hopscope.cli.eval import eval_command
 
-app = typer.Typer(
-    name="hopscope",
-    help="Multi-step RAG workflows that tell what each retrieval was worth.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.demo)
-app.command("run")(run.run_command)
-app.command("resume")(resume.resume)
-app.command("eval")(eval_command)
-app.command("show")(show.show)
-app.command("credit")(credit.credit)
-app.command("ls")(show.ls)
-app.command("score")(score.score)
-app.command("errors")(errors.errors)
-app.command("erag")(erag.erag)
-app.command("compare")(compare.compare)
-app.command("list")(listing.list_components)
-app.command("doctor")(doctor.doctor)
-app.add_typer(index.app, name="index")
-app.add_typer(budget.app, name="budget")
-app.add_typer(db.app, name="db")
-app.add_typer(export.app, name="export")
-app.add_typer(eor.app, name="eor")
-app.add_typer(lab.app, name="lab")
+COMMANDS = {
+    "demo": "demo:demo",
+    "run": "run:run_command",
+    "resume": "resume:resume",
+    "eval": "eval:eval_command",
+    "show": "show:show",
+    "credit": "credit:credit",
+    "ls": "show:ls",
+    "score": "score:score",
+    "errors": "errors:errors",
+    "erag": "erag:erag",
+    "compare": "compare:compare",
+    "list": "listing:list_components",
+    "doctor": "doctor:doctor",
+    "index": "index:app",
+    "budget": "budget:app",
+    "db": "db:app",
+    "export": "export:app",
+    "eor": "eor:app",
+    "lab": "lab:app",
+}
+"""Each command's module in `hopscope.cli` and its name there, in the order of `--help`."""
 
 
 def _version(asked: bool) -> None:
@@ -67,13 +45,32 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Multi-step RAG workflows that tell what each retrieval was worth."""
+
+
+def _app(names: Iterable[str]) -> typer.Typer:
+    """A command line of these commands."""
+    app = typer.Typer(
+        name="hopscope",
+        help="Multi-step RAG workflows that tell what each retrieval was worth.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"hopscope.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -83,8 +80,10 @@ def main(arguments: list[str] | None = None) -> None:
     # Imports make nothing that could be freed: looking for it as often as usual takes a fifth of
     # the time to start.
     gc.set_threshold(50_000)
+    given = sys.argv[1:] if arguments is None else arguments
+    named = [name for name in given[:1] if name in COMMANDS]
     try:
-        app(arguments)
+        _app(named or COMMANDS)(given)
     except HopscopeError as error:
         print(f"hopscope: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
