@@ -10,6 +10,7 @@ import typer
 from hopscope.cli import render, wiring
 from hopscope.cli.run import Database, Json, ReaderSpec, Seed, WorkflowName
 from hopscope.cli.show import RunSpec, find
+from hopscope.cli.written import Overwrite, check_free
 
 if TYPE_CHECKING:
     from hopscope.lab.budget.frontier import Comparison
@@ -147,17 +148,20 @@ def fit(
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
     """Learn a policy from stored runs, for --policy of `hopscope run` and `eval`."""
     from hopscope.lab.budget import classify
     from hopscope.lab.budget import fit as learning
     from hopscope.lab.budget.calibrate import calibrate
+    from hopscope.lab.export.sheets import whole
     from hopscope.runtime.errors import UsageError
 
     tokens = _tokens(budget) if kind is Kind.value else 0.0
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
+    check_free([out], overwrite=overwrite)
     found, reader, name = _walked(experiment, workflow, utility, db)
     paths = [each.path for each in found]
     render.progress(f"learning from {len(paths)} questions")
@@ -176,10 +180,8 @@ def fit(
         learned = classify.learn(paths, workflow=name, reader=reader.name, source=experiment)
     else:
         learned = calibrate(paths)
-    try:
-        out.write_text(learned.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}") from None
+    with whole(out) as unfinished:
+        unfinished.write_text(learned.model_dump_json(indent=1) + "\n", encoding="utf-8")
     render.progress("")
     figures = getattr(learned, "learned", {})
     if "utility" in figures:
@@ -277,6 +279,7 @@ def frontier(
             envvar="HOPSCOPE_BUDGET_PLOT",
         ),
     ] = None,
+    overwrite: Overwrite = False,
     seed: Seed = 0,
     db: Database = None,
     json: Json = False,
@@ -289,6 +292,7 @@ def frontier(
     from hopscope.lab.budget.fit import Fitting
     from hopscope.lab.budget.sweeps import sweep
 
+    check_free([plot] if plot else [], overwrite=overwrite)
     found, reader, _ = _walked(experiment, workflow, utility, db)
     swept = sweep(found, reader, fitting=Fitting(seed=seed), seed=seed, progress=render.progress)
     render.progress("resampling")
@@ -315,12 +319,10 @@ def frontier(
 
 def _draw(compared: "Comparison", path: Path, unit: str, utility: str) -> None:
     from hopscope.lab.budget.plot import draw
-    from hopscope.runtime.errors import UsageError
+    from hopscope.lab.export.sheets import whole
 
-    try:
-        path.write_text(draw(compared, unit=unit, utility=utility), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    with whole(path) as unfinished:
+        unfinished.write_text(draw(compared, unit=unit, utility=utility), encoding="utf-8")
 
 
 @app.command("allocate")

@@ -8,6 +8,7 @@ import typer
 
 from hopscope.cli import render
 from hopscope.cli.run import Database, Json
+from hopscope.cli.written import Overwrite, check_free
 
 app = typer.Typer(help="Look after the database of runs.", no_args_is_help=True)
 
@@ -80,10 +81,11 @@ def export(
         list[str] | None,
         typer.Argument(metavar="[RUN]...", help="Ids or their beginnings; all without any."),
     ] = None,
+    overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
     """Write runs, their credits and when they were measured to a file, whole and unrounded."""
-    from hopscope.runtime.errors import UsageError
+    from hopscope.lab.export.sheets import whole
     from hopscope.store.exporters import jsonl
     from hopscope.store.store import Store
 
@@ -91,15 +93,7 @@ def export(
         if out == STDOUT:
             jsonl.export(store, sys.stdout, run_ids=runs)
             return
-        if out.exists():
-            raise UsageError(f"{out} is there already: choose another name, or remove it")
-        unfinished = out.with_name(f"{out.name}.part")
-        try:
-            with unfinished.open("w", encoding="utf-8") as file:
-                written = jsonl.export(store, file, run_ids=runs)
-            unfinished.rename(out)
-        except OSError as error:
-            raise UsageError(f"cannot write {out}: {error.strerror}") from error
-        finally:
-            unfinished.unlink(missing_ok=True)
+        check_free([out], overwrite=overwrite)
+        with whole(out) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+            written = jsonl.export(store, file, run_ids=runs)
     render.note(f"{written} runs written to {out}")

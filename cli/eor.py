@@ -7,6 +7,7 @@ import typer
 
 from hopscope.cli import render, retrieval, wiring
 from hopscope.cli.run import CorpusSpec, EntailmentSpec, Options, ReaderSpec, Seed
+from hopscope.cli.written import Overwrite, check_free
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Question
@@ -51,6 +52,7 @@ def fit(
         int, typer.Option(min=1, envvar="HOPSCOPE_EOR_RESTARTS", help="Starts of the search.")
     ] = 5,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Answer the questions with each retriever of the pool, and learn how to weigh their votes.
 
@@ -68,6 +70,7 @@ def fit(
         raise UsageError("the weights are what is learned: leave -o weights out")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
+    check_free([out], overwrite=overwrite)
     built = wiring.workflow("eor", options)
     asked = _questions(dataset)[:limit]
     render.progress("loading the corpus and the reader")

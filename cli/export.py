@@ -1,6 +1,6 @@
 """`hopscope export`: experiments in forms that other tools read."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +10,7 @@ import typer
 
 from hopscope.cli import metrics, render, retrieval, wiring
 from hopscope.cli.run import Database, EntailmentSpec, Options, Samples, Seed
+from hopscope.cli.written import Overwrite, check_free
 
 if TYPE_CHECKING:
     from hopscope.lab.export.trec import Labels
@@ -31,12 +32,6 @@ Name = Annotated[
 ]
 Out = Annotated[
     Path, typer.Option("--out", envvar="HOPSCOPE_EXPORT_OUT", help="The folder to write to.")
-]
-Overwrite = Annotated[
-    bool,
-    typer.Option(
-        "--overwrite", envvar="HOPSCOPE_EXPORT_OVERWRITE", help="Replace files that are there."
-    ),
 ]
 OwnReader = Annotated[
     str | None,
@@ -92,7 +87,7 @@ def rows(
     with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
         paths = {name: out / f"{name}.{form.value}" for name in flat.SHEETS}
-        _check_free(paths.values(), overwrite=overwrite)
+        check_free(paths.values(), overwrite=overwrite)
         with (
             sheet(paths["runs"], flat.RUNS, form.value) as write_run,
             sheet(paths["steps"], flat.STEPS, form.value) as write_step,
@@ -148,7 +143,7 @@ def trec(
     with Store.open(db, create=False) as store:
         found = store.experiments.find(experiment)
         paths = {arm.label: out / f"{_file_name(arm.label)}.run" for arm in found.arms}
-        _check_free([*paths.values(), out / "qrels"], overwrite=overwrite)
+        check_free([*paths.values(), out / "qrels"], overwrite=overwrite)
         erag, binary = None, False
         if labels is By.erag:
             erag, binary = _erag(found, metric, reader=reader, entailment=entailment, seed=seed)
@@ -314,15 +309,6 @@ def preferences(
         write_lines(out / f"{name}.jsonl", made)
         typer.echo(f"{out / name}.jsonl  {len(made)} rows")
     _tell(failed, "questions failed: the same command tries them again")
-
-
-def _check_free(paths: Iterable[Path], *, overwrite: bool) -> None:
-    """Raises UsageError if something stands where files are to be written."""
-    from hopscope.runtime.errors import UsageError
-
-    there = [str(path) for path in paths if path.exists()]
-    if there and not overwrite:
-        raise UsageError(f"{', '.join(there)} is there already: give --overwrite, or another --out")
 
 
 def _tell(failed: dict[str, str], what: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from hopscope.runtime.errors import MissingExtra, StoreError
+from hopscope.runtime.errors import MissingExtra, UsageError
 
 ENVIRONMENT = "HOPSCOPE_DB"
 
@@ -23,7 +23,7 @@ def resolve(location: str | Path | None) -> URL:
     Plain `postgresql://` and `postgres://` take the driver psycopg.
 
     Raises:
-        StoreError: a URL that cannot be read or names another kind of database.
+        UsageError: a URL that cannot be read or names another kind of database.
         MissingExtra: PostgreSQL without its driver.
     """
     place = str(location or os.environ.get(ENVIRONMENT) or _default())
@@ -32,14 +32,14 @@ def resolve(location: str | Path | None) -> URL:
     try:
         url = make_url(place)
     except (ArgumentError, ValueError):  # the latter of a port that is no number
-        raise StoreError(f"the database URL cannot be read: {_FORMS}") from None
+        raise UsageError(f"the database URL cannot be read: {_FORMS}") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
-        raise StoreError(f"no support for {backend} databases: {_FORMS}")
+        raise UsageError(f"no support for {backend} databases: {_FORMS}")
     if url.drivername not in _DRIVERS:
-        raise StoreError(f"no support for the driver {url.drivername}: {_FORMS}")
+        raise UsageError(f"no support for the driver {url.drivername}: {_FORMS}")
     if backend == "postgresql" and find_spec("psycopg") is None:
         raise MissingExtra("PostgreSQL", "postgres")
     return url

@@ -42,6 +42,7 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
         (["run", QUESTION, "--reader", "gpt"], "choose from"),
         (["run", QUESTION, "--entailment", "nli:/nowhere/model"], "/nowhere/model"),
         (["run", QUESTION, "--samples", "0"], "samples"),
+        (["ls", "--db", "mysql://me:secret@host/x"], "postgresql://USER@HOST/NAME"),
         (["frobnicate"], "frobnicate"),
     ],
 )

@@ -121,7 +121,10 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=-5"), "from 0 on"),
         (("fit", "--from", "none", "--out", "no/p.json", "--budget", "tokens=9"), "no folder"),
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "no experiment"),
+        (("fit", "--from", "none", "--out", "r.db", "--budget", "tokens=9"), "r.db is there al"),
         (("frontier", "none"), "no experiment"),
+        (("frontier", "none", "--plot", "r.db"), "r.db is there already: give --overwrite"),
+        (("frontier", "none", "--plot", "r.db", "--overwrite"), "no experiment"),
         (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
     ],
 )

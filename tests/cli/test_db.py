@@ -98,7 +98,7 @@ def test_vacuum_gives_back_what_a_replaced_run_took(
         assert store.load("one") == a_run("one")
 
 
-def test_export_writes_all_runs_or_those_named_and_never_over_a_file(
+def test_export_writes_all_runs_or_those_named_and_over_no_file_unasked(
     capsys: pytest.CaptureFixture[str], file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.jsonl"
@@ -107,8 +107,10 @@ def test_export_writes_all_runs_or_those_named_and_never_over_a_file(
         assert [line.run for line in jsonl.read(lines)] == [a_run("one"), a_run("two")]
     code, _, err = call(capsys, "export", str(out))
     assert (code, err) == (
-        2, f"hopscope: {out} is there already: choose another name, or remove it\n"
+        2, f"hopscope: {out} is there already: give --overwrite, or another name to write to\n"
     )  # fmt: skip
+    assert call(capsys, "export", str(out), "two", "--overwrite")[0] == 0
+    assert [json.loads(line)["run"]["id"] for line in out.read_text().splitlines()] == ["two"]
     code, written, _ = call(capsys, "export", "-", "tw")
     assert (code, [json.loads(line)["run"]["id"] for line in written.splitlines()]) == (0, ["two"])
 
@@ -119,7 +121,7 @@ def test_an_export_that_fails_leaves_nothing(
     code, _, err = call(capsys, "export", str(tmp_path / "out.jsonl"), "one", "three")
     assert code == 2
     assert "no run 'three'" in err
-    code, _, err = call(capsys, "export", str(tmp_path / "no" / "out.jsonl"))
+    code, _, err = call(capsys, "export", str(file / "out.jsonl"))
     assert code == 2
-    assert "cannot write" in err
+    assert "cannot be written" in err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["runs.db"]

@@ -10,7 +10,7 @@ import pytest
 from run_examples import a_run, credits_of
 from sqlalchemy import text
 
-from hopscope.runtime.errors import MissingExtra, StoreError
+from hopscope.runtime.errors import MissingExtra, StoreError, UsageError
 from hopscope.store import location
 from hopscope.store.location import default_url, display, resolve
 from hopscope.store.store import Store
@@ -97,7 +97,7 @@ def test_a_database_that_the_server_does_not_have(postgresql: str) -> None:
     "url", ["mysql://me:secret@host/x", "post gres://me:secret@host:x/y", "://"]
 )
 def test_other_urls_are_refused_with_the_forms_there_are(url: str) -> None:
-    with pytest.raises(StoreError, match="postgresql://USER@HOST/NAME") as caught:
+    with pytest.raises(UsageError, match="postgresql://USER@HOST/NAME") as caught:
         Store.open(url)
     assert "secret" not in str(caught.value)
 
@@ -105,7 +105,7 @@ def test_other_urls_are_refused_with_the_forms_there_are(url: str) -> None:
 @pytest.mark.parametrize("driver", ["postgresql+psycopg2", "postgresql+nodriver", "sqlite+no"])
 def test_other_drivers_are_refused(driver: str) -> None:
     """Whether they are installed, is missing or does not exist."""
-    with pytest.raises(StoreError, match=rf"no support for the driver {re.escape(driver)}: give"):
+    with pytest.raises(UsageError, match=rf"no support for the driver {re.escape(driver)}: give"):
         Store.open(f"{driver}://me:secret@host/x")
 
 
