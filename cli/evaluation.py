@@ -12,15 +12,25 @@ from hopscope.cli.spending import Spending
 from hopscope.lab import dataset, environment, experiment, experiment_engine
 from hopscope.lab.executor import Executor
 from hopscope.lab.experiment import Settings
-from hopscope.lab.experiment_estimate import Estimate, Spent, estimate, of_done, of_item, sample
+from hopscope.lab.experiment_estimate import (
+    TRIAL,
+    Estimate,
+    Spent,
+    estimate,
+    of_done,
+    of_item,
+    sample,
+)
 from hopscope.lab.experiment_tally import Tally
 from hopscope.lab.ray_workers import RayPool
 from hopscope.lab.workers import Done, Pool
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import NothingKept, UsageError
 from hopscope.runtime.prices import prices
 from hopscope.runtime.types import Usage
 from hopscope.store.experiment_records import Arm, Claimed, Entry, Experiment, Item
 from hopscope.store.store import Store
+
+IN_MEMORY = "sqlite://"
 
 
 class Asked(NamedTuple):
@@ -120,7 +130,7 @@ def execute(asked: Asked, go: Go) -> int:
     Raises:
         UsageError: an experiment of that name was begun otherwise, or nothing like it can be begun.
     """
-    with Store.open(go.db) as store:
+    with _opened(go) as store:
         known = store.experiments.known(asked.name)
         if known is not None:
             experiment.check(known, asked.settings, arms=asked.arms)
@@ -149,16 +159,33 @@ def execute(asked: Asked, go: Go) -> int:
         return 130 if stopped else _tell(store, asked.name, go)
 
 
+def _opened(go: Go) -> Store:
+    """The store; a dry run makes none, and where there is none goes by an empty one."""
+    if not go.dry_run:
+        return Store.open(go.db)
+    try:
+        return Store.open(go.db, create=False)
+    except NothingKept:
+        return Store.open(IN_MEMORY)
+
+
 def _executor(asked: Asked, go: Go) -> Executor:
-    """What works the items off, all its workers begun."""
+    """What works the items off, all its workers begun; for a dry run one of them."""
     if go.on_ray and go.threads > 1:
         raise UsageError("--threads does not go with --executor ray: give more --workers")
     opening = bench.Opening(asked.settings, asked.name, asked.arms, go.threads)
     deterministic = asked.settings.deterministic
+    needed = 1 if go.dry_run else go.workers
     if go.on_ray:
         address = go.address
-        return RayPool(opening, workers=go.workers, address=address, deterministic=deterministic)
-    return Pool(opening, workers=go.workers, threads=go.threads, deterministic=deterministic)
+        return RayPool(opening, workers=needed, address=address, deterministic=deterministic)
+    return Pool(
+        opening,
+        workers=go.workers,
+        threads=go.threads,
+        deterministic=deterministic,
+        only=needed,
+    )
 
 
 def _work(
@@ -259,15 +286,19 @@ def _estimates(
         return of_item(item, usage, sum(appraisal.seconds for appraisal in appraisals))
 
     found: list[Estimate] = []
+    threads_then = _threads(store, asked.name) if known else 1
     price = prices(go.prices).of(planned.reader)
     hashes = {entry.hash for entry in asked.entries}
     for arm in asked.arms:
         own = [item for item in items if item.arm == arm.label and item.entry.hash in hashes]
         done = sum(item.status == "ok" or item.status == "failed" for item in own)
         costs, basis = [cost for item in own if (cost := spent(item))], "stored runs"
+        threads = threads_then
         if not costs:
             render.progress(f"trying {arm.label}")
-            tried = experiment_engine.trial(pool, sample(arm, asked.entries))
+            wanted = sample(arm, asked.entries, max(TRIAL, go.threads))
+            tried = experiment_engine.trial(pool, wanted)
+            threads = min(go.threads, len(tried))
             costs = [cost for _, done_now in tried if (cost := of_done(done_now))]
             basis = f"trial of {len(tried)} questions"
             evaluation_report.say_trial_failed(arm.label, [done_now for _, done_now in tried])
@@ -278,11 +309,20 @@ def _estimates(
                 costs,
                 basis=basis,
                 workers=go.workers,
+                threads=threads,
                 price=price,
             )
         )
     render.progress("")
     return found
+
+
+def _threads(store: Store, name: str) -> int:
+    """Questions that a worker was at at a time when an experiment was last worked on."""
+    last = store.experiments.sittings(name)[-1:]
+    hardware = last[0].environment.get("hardware") if last else None
+    threads = hardware.get("threads") if isinstance(hardware, dict) else None
+    return threads if isinstance(threads, int) else 1
 
 
 def _chosen(found: dataset.Dataset, settings: Settings) -> tuple[Entry, ...]:

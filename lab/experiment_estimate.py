@@ -39,9 +39,21 @@ class Estimate(Record):
 
 
 def estimate(
-    arm: str, items: int, spent: Sequence[Spent], *, basis: str, workers: int, price: Price
+    arm: str,
+    items: int,
+    spent: Sequence[Spent],
+    *,
+    basis: str,
+    workers: int,
+    threads: int = 1,
+    price: Price,
 ) -> Estimate:
-    """The mean of what was spent, times what is left."""
+    """The mean of what was spent, times what is left.
+
+    Args:
+        threads: questions that each worker was at at a time when that was spent. Each of them took
+            longer for that, so that nobody need know how much is saved.
+    """
     n = len(spent)
 
     def scaled(amounts: Sequence[float]) -> float | None:
@@ -57,7 +69,7 @@ def estimate(
         calls=scaled([each.usage.calls for each in spent]),
         input_tokens=scaled([each.usage.input_tokens for each in spent]),
         output_tokens=scaled([each.usage.output_tokens for each in spent]),
-        seconds=None if seconds is None else seconds / max(1, min(workers, items)),
+        seconds=None if seconds is None else seconds / max(1, min(workers * threads, items)),
         cost=None if price.model is None else scaled(costs),
     )
 

@@ -99,11 +99,19 @@ class Pool:
     """
 
     def __init__(
-        self, opening: Opening, *, workers: int, threads: int = 1, deterministic: bool = False
+        self,
+        opening: Opening,
+        *,
+        workers: int,
+        threads: int = 1,
+        deterministic: bool = False,
+        only: int | None = None,
     ) -> None:
         """
         Args:
+            workers: among whom the cores are shared.
             threads: items that a worker is at at a time.
+            only: so many are started, as if the others were there too; by default all.
         """
         self._opening = opening
         self._each = threads
@@ -112,7 +120,7 @@ class Pool:
         self._context = get_context("spawn")
         self._ready: Ready | None = None
         self._threads = max(1, (os.cpu_count() or 1) // workers)
-        self._workers = [self._start() for _ in range(workers)]
+        self._workers = [self._start() for _ in range(workers if only is None else only)]
 
     def __enter__(self) -> Self:
         return self

@@ -3,7 +3,8 @@
     HopscopeError
     ├── UsageError            the user's input cannot be used            exit 2
     │   ├── MissingExtra      an optional dependency is not installed
-    │   └── CorpusError       a corpus or question file is broken (file, line)
+    │   ├── CorpusError       a corpus or question file is broken (file, line)
+    │   └── NothingKept       there is no database yet
     ├── ReaderError           a language model failed
     │   ├── ContextOverflow   a prompt does not fit into its context
     │   └── NotOffered        it does not tell what was asked for
@@ -41,6 +42,10 @@ class MissingExtra(UsageError):
 
 class CorpusError(UsageError):
     """A corpus or question file is broken."""
+
+
+class NothingKept(UsageError):
+    """There is no database yet where one was named."""
 
 
 class ReaderError(HopscopeError):

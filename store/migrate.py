@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
-from hopscope.runtime.errors import StoreError, UsageError
+from hopscope.runtime.errors import NothingKept, StoreError
 from hopscope.store.database import Database
 from hopscope.store.schema import metadata
 
@@ -32,13 +32,13 @@ _POSTGRESQL_LOCK = 0x686F7073636F7065
 def require(database: Database) -> None:
     """
     Raises:
-        UsageError: there is no database, or none with our tables; it is as it was.
+        NothingKept: there is no database, or none with our tables; it is as it was.
     """
     if not database.missing:
         with database.reading() as connection:
             if revision(connection) is not None:
                 return
-    raise UsageError(
+    raise NothingKept(
         f"no runs are kept in {database.name}: make one with `hopscope run`, or name another "
         "database with --db or HOPSCOPE_DB"
     )

@@ -5,27 +5,27 @@ nothing.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection, select
 
 from hopscope.runtime.errors import StoreError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
-from hopscope.store.answers import Answers, of_pairs
 from hopscope.store.database import Database
-from hopscope.store.experiments import Experiments
-from hopscope.store.interning import chunks
 from hopscope.store.location import default_url as default_url
 from hopscope.store.location import resolve
-from hopscope.store.maintenance import read_size, vacuum
 from hopscope.store.migrate import HEAD as HEAD
 from hopscope.store.migrate import require, upgrade
 from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import runs
 from hopscope.store.summary import RunSummary, read_summaries
-from hopscope.store.verify import Fault, find_faults
-from hopscope.store.writing import write_appraisal, write_credits, write_runs
+
+if TYPE_CHECKING:
+    from hopscope.store.answers import Answers
+    from hopscope.store.experiments import Experiments
+    from hopscope.store.verify import Fault
 
 BATCH = 100
 """Runs in one transaction of `save_all`."""
@@ -33,6 +33,8 @@ BATCH = 100
 
 class Store:
     """Runs in a database. Threads may share one; processes each open their own.
+
+    What only some commands need is imported when they do, so that `ls` and `show` start quickly.
 
     with Store.open("runs.db") as store:
         store.save(run)
@@ -45,12 +47,6 @@ class Store:
         self.found: str | None = HEAD
         """The revision that the tables were at when the store was opened, before they were brought
         up to date; None where there were none."""
-        self.experiments = Experiments(database)
-        """Runs of whole datasets."""
-        self.answers = Answers(database)
-        """What readers said, for readers that ask once."""
-        self.entailments = of_pairs(database)
-        """Likewise what entailment models said of pairs of texts."""
 
     @classmethod
     def open(cls, location: str | Path | None = None, *, create: bool = True) -> Self:
@@ -62,7 +58,8 @@ class Store:
             create: whether to make one where there is none.
 
         Raises:
-            UsageError: there is none and none is to be made.
+            NothingKept: there is none and none is to be made.
+            UsageError: the URL cannot be read.
             StoreError: the database cannot be used; the message says why and what to do.
             MissingExtra: a PostgreSQL URL without the extra `postgres`.
         """
@@ -92,6 +89,27 @@ class Store:
         """The database's file or URL, without password."""
         return self._database.name
 
+    @cached_property
+    def experiments(self) -> "Experiments":
+        """Runs of whole datasets."""
+        from hopscope.store.experiments import Experiments
+
+        return Experiments(self._database)
+
+    @cached_property
+    def answers(self) -> "Answers":
+        """What readers said, for readers that ask once."""
+        from hopscope.store.answers import Answers
+
+        return Answers(self._database)
+
+    @cached_property
+    def entailments(self) -> "Answers":
+        """Likewise what entailment models said of pairs of texts."""
+        from hopscope.store.answers import of_pairs
+
+        return of_pairs(self._database)
+
     def save(self, run: Run) -> None:
         """Keep a run, finished or not. A different run of the same id is replaced and loses its
         credits."""
@@ -101,6 +119,9 @@ class Store:
         """Keep runs, many at a time, which is far quicker: `BATCH` in a transaction, as they come.
         Those of the transactions before stay if one fails, or the source of runs does.
         """
+        from hopscope.store.interning import chunks
+        from hopscope.store.writing import write_runs
+
         for batch in chunks(found, BATCH):
             with self._database.writing() as connection:
                 write_runs(connection, batch)
@@ -112,6 +133,9 @@ class Store:
         Raises:
             StoreError: a credit's run has not been saved; then none is kept.
         """
+        from hopscope.store.interning import chunks
+        from hopscope.store.writing import write_appraisal, write_credits
+
         found, told = list(credits), list(appraisals)
         wanted = sorted({*(c.run_id for c in found), *(a.run_id for a in told)})
         with self._database.writing() as connection:
@@ -184,22 +208,28 @@ class Store:
             query = select(runs.c.id).order_by(runs.c.started, runs.c.number)
             return list(connection.execute(query).scalars())
 
-    def verify(self) -> list[Fault]:
+    def verify(self) -> "list[Fault]":
         """What is not as it was written: content hashes are derived again, runs read."""
         return list(self.faults())
 
-    def faults(self) -> Iterator[Fault]:
+    def faults(self) -> "Iterator[Fault]":
         """What `verify` gives, as it is found."""
+        from hopscope.store.verify import find_faults
+
         with self._database.reading() as connection:
             yield from find_faults(connection)
 
     def size(self) -> int:
         """Bytes that the database takes."""
+        from hopscope.store.maintenance import read_size
+
         with self._database.reading() as connection:
             return read_size(connection)
 
     def vacuum(self) -> None:
         """Make the database as small as what it holds."""
+        from hopscope.store.maintenance import vacuum
+
         vacuum(self._database)
 
     def _find(self, connection: Connection, run_id: str) -> int:

@@ -315,16 +315,16 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
     bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database = tmp_path / "runs.db"
-    command = bare.command(database, "-w", "closed_book", "-w", "naive", "--dry-run", "--json")
+    arms = ["-w", "closed_book", "-w", "naive", "--threads", "4", "--workers", "9"]
+    command = bare.command(database, *arms, "--dry-run", "--json")
     code, out, _ = call(capsys, *command)
     assert code == 0
     closed, naive = json.loads(out)["estimates"]
-    assert (closed["arm"], closed["items"], closed["n"]) == ("closed_book", ASKED, 3)
+    assert (closed["arm"], closed["items"], closed["n"]) == ("closed_book", ASKED, 4)
     # One call to answer and one for each belief: without evidence, and with what was retrieved.
     assert (closed["calls"], naive["calls"]) == (ASKED * 2, ASKED * 3)
     assert naive["input_tokens"] > closed["input_tokens"] > 0
-    with Store.open(database) as store:
-        assert (store.experiments.all(), store.runs(None)) == ([], [])
+    assert not database.exists()
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,8 @@ def test_an_estimate_is_the_mean_times_what_is_left() -> None:
     assert found.input_tokens == pytest.approx(10 * (400 + 400 + 200) / 3)
     assert found.output_tokens == pytest.approx(10 * (60 + 60 + 20) / 3)
     assert found.seconds == pytest.approx(10 * 11 / 3 / 4)
+    one = estimate("naive", 3, spent[:1], basis="trial", workers=2, threads=4, price=PRICE)
+    assert one.seconds == 5.0, "a worker is at all three at once"
     assert found.cost == pytest.approx(10 * (1000 + 1400) / 3 / 1e6 + 10 * 0.02 / 3)
 
 
