@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from hopscope.runtime.ports import Entailment, Reader, UtilityMeter
-    from hopscope.runtime.types import Appraisal, Credit, Run
+    from hopscope.runtime.types import Appraisal, Credit, Provenance, Run
     from hopscope.tracing.coalitions import Game
     from hopscope.tracing.credit._rule import CreditRule
 
@@ -147,18 +147,10 @@ class Appraiser:
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
-        from hopscope.runtime.types import Appraisal, Provenance
+        from hopscope.runtime.types import Appraisal
         from hopscope.tracing import appraisal
 
-        provenance = Provenance(
-            reader=self.reader.name,
-            entailment=self._entailment.name,
-            seed=self._measuring.seed,
-            settings={
-                **self._measuring.settings,
-                **(settings or {"counterfactual": "empty", "mode": "frozen"}),
-            },
-        )
+        provenance = self.provenance(settings)
         begun = perf_counter()
         credits = appraisal.appraise(run, self.meters, self.rules, provenance, games=games)
         return Appraised(
@@ -171,6 +163,20 @@ class Appraiser:
                 seconds=perf_counter() - begun,
                 pairs=self._entailment.take(),
             ),
+        )
+
+    def provenance(self, settings: Mapping[str, Any] | None = None) -> "Provenance":
+        """What the credits of `appraise` depend on besides the run."""
+        from hopscope.runtime.types import Provenance
+
+        return Provenance(
+            reader=self.reader.name,
+            entailment=self._entailment.name,
+            seed=self._measuring.seed,
+            settings={
+                **self._measuring.settings,
+                **(settings or {"counterfactual": "empty", "mode": "frozen"}),
+            },
         )
 
     def _meter(self, component: Component) -> "UtilityMeter":

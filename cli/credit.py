@@ -76,6 +76,14 @@ def credit(
             "[env var: HOPSCOPE_METER_OPTIONS, one a line]",
         ),
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Measure the runs of experiments also where that was done in the same way before.",
+            envvar="HOPSCOPE_CREDIT_AGAIN",
+        ),
+    ] = False,
     db: Database = None,
     trace_file: TraceFile = None,
     trace_content: TraceContent = True,
@@ -84,8 +92,9 @@ def credit(
     """Share the worth of stored runs among their steps or passages, in any way.
 
     The workflows are not run again, except by --mode replay. The credits are kept beside a run's
-    earlier ones, as soon as it is measured. A run that cannot be measured is told and left out, and
-    the exit code is 1.
+    earlier ones, as soon as it is measured. Of experiments only what is missing is measured, so
+    that the same command goes on where it stopped. A run that cannot be measured is told and left
+    out, and the exit code is 1.
     """
     wanted = Wanted(
         rules=of.rules(rule),
@@ -108,6 +117,7 @@ def credit(
         trace_content=trace_content,
         json=json,
         explain=bool(rule or meter),
+        again=again,
     ):
         raise typer.Exit(1)
 
@@ -121,6 +131,7 @@ def _credit(
     trace_content: bool,
     json: bool,
     explain: bool,
+    again: bool,
 ) -> bool:
     """Whether all runs could be measured.
 
@@ -132,18 +143,21 @@ def _credit(
     from hopscope.tracing.evaluators import emit
     from hopscope.tracing.telemetry import captures_content, telemetry
 
-    done = 0
+    done = before = 0
     with Store.open(db, create=False) as store:
         ids = credit_runs.ids(store, specs)
         try:
             crediting = Crediting(wanted)
-            for number, run_id in enumerate(ids, start=1):
+            for number, (run_id, of_experiment) in enumerate(ids.items(), start=1):
                 if len(ids) > 1:
                     render.progress(f"run {number} of {len(ids)}")
                 try:
                     found = store.load(run_id)
-                    measured = crediting.credit(found)
-                    store.save_credits(measured.credits, [measured.appraisal])
+                    known = crediting.known(store, found) if of_experiment and not again else None
+                    before += known is not None
+                    measured = known or crediting.credit(found)
+                    if known is None:
+                        store.save_credits(measured.credits, [measured.appraisal])
                 except HopscopeError as error:
                     if len(ids) == 1:
                         raise
@@ -163,9 +177,14 @@ def _credit(
                 elif explain:
                     _tell_missing(measured, crediting.appraiser(found.seed))
         except KeyboardInterrupt:
-            before = f"{done} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
-            render.note(f"stopped: {before}the run has the credits it had")
+            so_far = f"{done} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
+            render.note(f"stopped: {so_far}the run has the credits it had")
             raise typer.Exit(130) from None
+    if before:
+        render.note(
+            f"{before} of {len(ids)} runs had been measured in this way and are shown as they are "
+            "stored: --again measures them, too"
+        )
     return done == len(ids)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopscope.cli import credit_games, render, retrieval, wiring
 from hopscope.cli.appraise import Appraised, Appraiser, Measuring
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hopscope.runtime.types import Run
     from hopscope.store.store import Store
     from hopscope.tracing.coalitions import Game
+    from hopscope.tracing.games import Counterfactual, FrozenGame
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,35 @@ class Wanted:
         return self.counterfactual is Against.random or self.mode is Mode.replay
 
 
-def ids(store: "Store", specs: Iterable[str]) -> list[str]:
+def ids(store: "Store", specs: Iterable[str]) -> dict[str, bool]:
     """The runs named, each once: by id, its beginning or `last`, and all answered ones of an
-    experiment by its name.
+    experiment by its name; with whether only an experiment names it.
 
     Raises:
         UsageError: there is no such run or several, or the experiment has no run yet.
     """
     from hopscope.runtime.errors import UsageError
 
-    found: dict[str, None] = {}
+    found: dict[str, bool] = {}
     for spec in specs:
         if store.experiments.known(spec) is None:
-            found[find(store, spec).id] = None
+            found[find(store, spec).id] = False
             continue
         answered = [item.outcome.run_id for item in store.experiments.items(spec) if item.outcome]
         if not answered:
             raise UsageError(f"experiment {spec} has answered no question yet")
-        found.update(dict.fromkeys(answered))
-    return list(found)
+        for run_id in answered:
+            found.setdefault(run_id, True)
+    return found
+
+
+class Prepared(NamedTuple):
+    """What is to be measured of a run, and how."""
+
+    against: "Counterfactual"
+    games: "list[FrozenGame]"
+    settings: dict[str, Any]
+    retriever: "Retriever | None"
 
 
 class Crediting:
@@ -99,22 +110,59 @@ class Crediting:
             HopscopeError: it cannot be done for this run.
         """
         wanted, appraiser = self._wanted, self.appraiser(run.seed)
+        prepared = self._prepared(run)
+        games: Sequence[Game] = prepared.games
         if self._model.name != run.reader and wanted.mode is Mode.frozen:
             render.note(f"{self._model.name} measures what {run.reader or 'another'} has read")
+        if wanted.mode is Mode.replay and prepared.retriever is not None:
+            games = credit_games.replayed(
+                run, games, prepared.against, appraiser, self._judge, prepared.retriever
+            )
+        render.progress("measuring")
+        return appraiser.appraise(run, games=games, settings=prepared.settings)
+
+    def known(self, store: "Store", run: "Run") -> Appraised | None:
+        """What is stored of a run that was measured in the same way; None where anything of it is
+        missing.
+
+        Raises:
+            HopscopeError: it cannot be measured in that way.
+        """
+        from hopscope.tracing.appraisal import shares
+
+        appraiser, prepared = self.appraiser(run.seed), self._prepared(run)
+        meters = [meter.name for meter in appraiser.meters]
+        due = shares(run.question, appraiser.meters, appraiser.rules, prepared.games)
+        own = appraiser.provenance(prepared.settings).settings_hash
+        credits = {
+            (c.step, c.passage, c.rule, c.meter): c
+            for c in store.credits(run.id)
+            if c.provenance.settings_hash == own
+        }
+        measured = [a for a in store.appraisals(run.id) if a.provenance.settings_hash == own]
+        if not measured or not due <= credits.keys():
+            return None
+        levels = self._wanted.over is Over.steps
+        found = [
+            credit
+            for share, credit in credits.items()
+            if share in due or (levels and credit.rule == "level" and credit.meter in meters)
+        ]
+        return Appraised(found, measured[-1])
+
+    def _prepared(self, run: "Run") -> "Prepared":
+        wanted, appraiser = self._wanted, self.appraiser(run.seed)
         retriever = self._corpus(run, appraiser) if wanted.needs_corpus else None
         seed = wanted.measuring(run.seed).seed
         against = credit_games.against(wanted.counterfactual, run, retriever, seed)
-        games: Sequence[Game] = credit_games.games(wanted.over, run, against)
-        if wanted.mode is Mode.replay and retriever is not None:
-            games = credit_games.replayed(run, games, against, appraiser, self._judge, retriever)
         settings: dict[str, Any] = {
             "counterfactual": wanted.counterfactual.value,
             "mode": wanted.mode.value,
         }
         if wanted.counterfactual is Against.random and retriever is not None:
             settings["corpus"] = retriever.name
-        render.progress("measuring")
-        return appraiser.appraise(run, games=games, settings=settings)
+        games = credit_games.games(wanted.over, run, against)
+        return Prepared(against, games, settings, retriever)
 
     def _corpus(self, run: "Run", appraiser: Appraiser) -> "Retriever":
         """The run's; retrievers may draw by the run's seed and ask its reader."""

@@ -8,7 +8,7 @@ again.
 from collections.abc import Iterable, Iterator, Sequence
 
 from hopscope.runtime.ports import UtilityMeter
-from hopscope.runtime.types import Credit, Measurement, Provenance, Run
+from hopscope.runtime.types import Credit, Measurement, Provenance, Question, Run
 from hopscope.tracing.coalitions import EMPTY, Coalition, Coalitions, Game, Values
 from hopscope.tracing.credit import leave_one_out, trajectory
 from hopscope.tracing.credit._rule import CreditRule, gain
@@ -16,6 +16,11 @@ from hopscope.tracing.games import over_steps
 
 Found = tuple[int | None, str | None, str, Measurement]
 """Step, passage, rule and value."""
+Share = tuple[int | None, str | None, str, str]
+"""Step, passage, rule and meter."""
+
+_WHOLE_STEP = leave_one_out.NAME
+"""What the passages of a step share."""
 
 
 def appraise(
@@ -70,6 +75,22 @@ def appraise(
     return credits
 
 
+def shares(
+    question: Question,
+    meters: Sequence[UtilityMeter],
+    rules: Sequence[CreditRule],
+    games: Sequence[Game],
+) -> set[Share]:
+    """The credits that `appraise` makes besides levels, without measuring any of them."""
+    found: set[Share] = set()
+    for meter in meters:
+        for game in games:
+            found.add((game.step, None, "total" if game.step is None else _WHOLE_STEP, meter.name))
+            for rule in _fitting(Coalitions(game, Values(question, meter)), rules):
+                found |= {(*game.whom(m), rule.name, meter.name) for m in game.members}
+    return found
+
+
 def _fitting(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRule]:
     comparable = coalitions.values.comparable or coalitions.game.evidence(EMPTY) != ()
     return (rule for rule in rules if comparable or rule.name == trajectory.NAME)
@@ -100,5 +121,5 @@ def _over_passages(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Itera
         for member, measurement in zip(game.members, rule.share(coalitions), strict=True):
             step, passage = game.whom(member)
             yield step, passage, rule.name, measurement
-    whole = coalitions.combine(gain(coalitions.full, EMPTY), leave_one_out.NAME)
-    yield game.step, None, leave_one_out.NAME, whole
+    whole = coalitions.combine(gain(coalitions.full, EMPTY), _WHOLE_STEP)
+    yield game.step, None, _WHOLE_STEP, whole

@@ -292,7 +292,7 @@ def test_a_run_that_cannot_be_measured_does_not_cost_the_others(
     )
 
 
-def test_an_experiment_stands_for_its_runs(
+def test_an_experiment_stands_for_its_runs_and_what_was_measured_is_not_measured_again(
     capsys: pytest.CaptureFixture[str], database: list[str]
 ) -> None:
     with Store.open(database[1]) as store:
@@ -317,8 +317,21 @@ def test_an_experiment_stands_for_its_runs(
         [claimed] = store.experiments.claim(sitting)
         copied = done.model_copy(update={"id": "0" * 32})
         assert store.experiments.complete(sitting, claimed, copied)
-    found = ask(capsys, "credit", "birthplaces", "--rule", "solo", *QUICK, *database)
+    asked = ["credit", "birthplaces", "--rule", "solo", *QUICK, *database]
+    found = ask(capsys, *asked)
     assert found["run"] == copied.id
+
+    code, out, err = call(capsys, *asked, "--json")
+    assert (code, json.loads(out)["appraisal"]) == (0, found["appraisal"])
+    assert sorted(json.loads(out)["credits"], key=str) == sorted(found["credits"], key=str)
+    assert "1 of 1 runs had been measured in this way" in err
+    for other in (["--rule", "trajectory"], ["--seed", "9"], ["--over", "passages"], ["--again"]):
+        code, out, err = call(capsys, *asked, *other, "--json")
+        assert (code, "had been measured" in err) == (0, False), other
+        assert json.loads(out)["appraisal"]["measured"] > found["appraisal"]["measured"]
+    code, out, err = call(capsys, *asked, "--over", "passages", "--json")
+    assert "1 of 1 runs had been measured" in err
+    assert any(c["passage"] for c in json.loads(out)["credits"])
 
 
 def test_what_was_not_shown_is_stored_and_told(
