@@ -5,6 +5,7 @@ failed, 2 the command was used wrongly, 130 stopped by Ctrl-C. Nothing heavy is 
 a command needs it, and of the commands themselves only the one that is asked for.
 """
 
+import atexit
 import gc
 import sys
 from collections.abc import Iterable
@@ -80,6 +81,9 @@ def main(arguments: list[str] | None = None) -> None:
     # Imports make nothing that could be freed: looking for it as often as usual takes a fifth of
     # the time to start.
     gc.set_threshold(50_000)
+    # Nor is there any use in looking through all that is left when the process ends, which takes a
+    # quarter of the time of `ls`.
+    atexit.register(gc.freeze)
     given = sys.argv[1:] if arguments is None else arguments
     named = [name for name in given[:1] if name in COMMANDS]
     try:
