@@ -14,6 +14,7 @@ import os
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.readers._checkpoint import locate
 from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.entailments._gathered import GatheredEntailment
 from hopscope.tracing.entailments._shortcuts import Rule, shortened
 from hopscope.tracing.entailments.nli import Device
 
@@ -37,7 +38,10 @@ def build(
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    import torch
+
     from hopscope.tracing.entailments._classifier import load_equivalence
 
     found = load_equivalence(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
-    return CachedEntailment(shortened(found, shortcut))
+    shared = GatheredEntailment(found, deterministic=torch.are_deterministic_algorithms_enabled)
+    return CachedEntailment(shortened(shared, shortcut))

@@ -11,6 +11,7 @@ from typing import Literal
 from hopscope.runtime.ports import Entailment, Statement
 from hopscope.runtime.readers._checkpoint import locate
 from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.entailments._gathered import GatheredEntailment
 from hopscope.tracing.entailments._shortcuts import Rule, shortened
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -41,10 +42,13 @@ def build(
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    import torch
+
     from hopscope.tracing.entailments._classifier import load
 
     found = load(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
-    return CachedEntailment(shortened(found, shortcut))
+    shared = GatheredEntailment(found, deterministic=torch.are_deterministic_algorithms_enabled)
+    return CachedEntailment(shortened(shared, shortcut))
 
 
 def statement_texts(statement: Statement) -> tuple[str, str]:
