@@ -23,7 +23,7 @@ from math import factorial, hypot, sqrt
 from statistics import stdev
 from typing import Literal, NamedTuple
 
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
@@ -159,7 +159,8 @@ def _widened(measurement: Measurement, error: float, free: int) -> Measurement:
     """The measurement with the error of sampling in its interval; `free` are its degrees of
     freedom."""
     value = measurement.value or 0.0
-    reach = float(t.ppf(0.975, free)) * error
+    # The quantile of scipy.stats is the same, and takes half a second to import.
+    reach = float(stdtrit(free, 0.975)) * error
     low = value if measurement.low is None else measurement.low
     high = value if measurement.high is None else measurement.high
     return measurement.model_copy(
