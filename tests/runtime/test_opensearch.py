@@ -73,15 +73,19 @@ def test_it_finds_what_was_indexed(service: Service) -> None:
     reason="HOPSCOPE_TEST_OPENSEARCH names no service, such as http://localhost:9200",
 )
 def test_a_real_service_keeps_the_contract() -> None:
+    keeps_the_contract(os.environ["HOPSCOPE_TEST_OPENSEARCH"])
+
+
+def keeps_the_contract(service: str, *, k1: float = opensearch.K1, b: float = opensearch.B) -> None:
     """Everything that the server of these tests only claims."""
-    url = f"{os.environ['HOPSCOPE_TEST_OPENSEARCH']}/hopscope-test-{secrets.token_hex(4)}"
+    url = f"{service}/hopscope-test-{secrets.token_hex(4)}"
     many = [*FARM, *(Passage(id=f"n{n}", text=f"Number {n} of the barn.") for n in range(1200))]
-    manifest = opensearch.create(many, url, name="farm", shards=3)
+    manifest = opensearch.create(many, url, name="farm", shards=3, k1=k1, b=b)
     try:
         assert opensearch.verify(url) == manifest
-        service, queries = opensearch.build(url=url), ["foxes and hens", "eat", "zebra", "barn"]
-        same = bm25.from_passages(many, name="farm").search(queries, k=20)
-        assert [ids(hits) for hits in service.search(queries, k=20)] == [ids(h) for h in same]
+        found, queries = opensearch.build(url=url), ["foxes and hens", "eat", "zebra", "barn"]
+        same = bm25.from_passages(many, name="farm", k1=k1, b=b).search(queries, k=20)
+        assert [ids(hits) for hits in found.search(queries, k=20)] == [ids(h) for h in same]
         with pytest.raises(UsageError, match="is an index already"):
             opensearch.create(FARM, url, name="farm")
         opensearch.create(FARM, url, name="farm", overwrite=True)
@@ -91,6 +95,31 @@ def test_a_real_service_keeps_the_contract() -> None:
         client = opensearch._opensearch.connect(where.service, timeout=60)
         for index in client.indices.get(index=f"{where.index}-*"):
             client.indices.delete(index=index)
+
+
+@pytest.fixture
+def osmem() -> Iterator[Any]:
+    """A process that answers as OpenSearch 3 does, over an engine of its own."""
+    server = pytest.importorskip("osmem_server").OsmemServer.start(japanese=False)
+    yield server
+    server.close()
+    server.process.stdout.close()
+
+
+def test_a_server_process_by_others_keeps_the_contract(osmem: Any) -> None:
+    # It scores by these parameters, whatever an index is created with.
+    keeps_the_contract(osmem.url, k1=1.2, b=0.75)
+
+
+def test_a_server_process_that_ends_is_told(osmem: Any) -> None:
+    url = f"{osmem.url}/farm"
+    opensearch.create(FARM, url, name="farm")
+    found = opensearch.build(url=url)
+    assert "hen" in ids(found.search(["hens"], k=3)[0])
+    osmem.close()
+    for ask in (lambda: found.search(["hens"], k=3), lambda: opensearch.build(url=url)):
+        with pytest.raises(RetrieverError, match="cannot be reached"):
+            ask()
 
 
 def test_the_name_holds_corpus_and_fingerprint(service: Service) -> None:
