@@ -179,7 +179,7 @@ def fit(
     elif kind is Kind.classifier:
         learned = classify.learn(paths, workflow=name, reader=reader.name, source=experiment)
     else:
-        learned = calibrate(paths)
+        learned = calibrate(paths, workflow=name, reader=reader.name, source=experiment)
     with whole(out) as unfinished:
         unfinished.write_text(learned.model_dump_json(indent=1) + "\n", encoding="utf-8")
     render.progress("")

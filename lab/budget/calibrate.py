@@ -12,8 +12,11 @@ from hopscope.runtime.errors import UsageError
 from hopscope.tracing.policies._calibration import Calibration
 
 
-def calibrate(paths: Sequence[Path]) -> Calibration:
-    """
+def calibrate(
+    paths: Sequence[Path], *, workflow: str, reader: str, source: str = ""
+) -> Calibration:
+    """Learn from paths what a margin is worth.
+
     Raises:
         UsageError: no margin is known.
         MissingExtra: scikit-learn is not installed.
@@ -29,5 +32,9 @@ def calibrate(paths: Sequence[Path]) -> Calibration:
     margins, worth = map(np.array, zip(*pairs, strict=True))
     model = sklearn().IsotonicRegression(out_of_bounds="clip").fit(margins, worth)
     return Calibration(
-        scores=tuple(model.X_thresholds_.tolist()), values=tuple(model.y_thresholds_.tolist())
+        workflow=workflow,
+        reader=reader,
+        scores=tuple(model.X_thresholds_.tolist()),
+        values=tuple(model.y_thresholds_.tolist()),
+        learned={"source": source, "questions": len(paths)},
     )

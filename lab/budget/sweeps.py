@@ -160,7 +160,7 @@ def _value(paths: Sequence[Path], fitting: Fitting) -> Settings:
 
 
 def _tasr(paths: Sequence[Path], fitting: Fitting) -> Settings:
-    calibration = calibrate(paths)
+    calibration = calibrate(paths, workflow="", reader="")
     return [(f"{threshold:g}", Tasr(threshold, calibration)) for threshold in TASR]
 
 

@@ -75,7 +75,7 @@ def test_a_run_without_decisions_says_why_there_are_none(
         (("--policy", "fixed:x"), "option k=x"),
         (("--policy", "value"), "value needs file"),
         (("--policy", "value:nowhere.json"), "hopscope budget fit"),
-        (("--policy", "tasr:0.5,calibration=no.json"), "calibration no.json cannot be read"),
+        (("--policy", "tasr:0.5,calibration=no.json"), "fit --from EXPERIMENT --kind tasr"),
         (("--policy", "tasr:0.5,what=3"), "unknown option 'what'"),
         (("--prices", "nowhere.toml"), "cannot be read"),
         (("--max-calls", "-1"), "max-calls"),
@@ -95,7 +95,8 @@ def test_a_calibration_of_tasr_can_be_named(tmp_path: Path) -> None:
     from hopscope.tracing.policies._calibration import Calibration
 
     file = tmp_path / "tasr.json"
-    file.write_text(Calibration(scores=(0.0, 1.0), values=(0.1, 0.9)).model_dump_json())
+    learned = Calibration(workflow="ircot", reader="tiny", scores=(0.0, 1.0), values=(0.1, 0.9))
+    file.write_text(learned.model_dump_json())
     found = policy(f"tasr:0.5,calibration={file}", workflow="ircot", reader_name="tiny")
     assert found is not None
     assert found.name == "tasr:0.5 (calibrated)"

@@ -1,11 +1,14 @@
 """Each policy against moments worked by hand, and all of them through a real workflow."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import exp, log
 from pathlib import Path
 
 import pytest
 
+from hopscope.cli.spending import policy
 from hopscope.runtime import components
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Moment
@@ -139,12 +142,15 @@ def test_tasr_wants_both(p: float, retrieves: bool) -> None:
 
 def test_tasr_takes_a_calibration(tmp_path: Path) -> None:
     file = tmp_path / "isotonic.json"
-    file.write_text(Calibration(scores=(0.0, 1.0), values=(0.0, 0.5)).model_dump_json())
-    build = components.load(policies, "tasr").build
+    its = {"workflow": "ircot", "reader": "scripted"}
+    file.write_text(Calibration(**its, scores=(0.0, 1.0), values=(0.0, 0.5)).model_dump_json())
+    build = partial(
+        components.load(policies, "tasr").build, workflow="ircot", reader_name="scripted"
+    )
     decision = build(threshold=0.25, calibration=file).decide(ONE, sure(0.7))
     assert decision.signals["margin"] == pytest.approx(0.2)
     assert decision.retrieve
-    file.write_text('{"scores": [1, 0], "values": [0, 1]}')
+    file.write_text(json.dumps({**its, "scores": [1, 0], "values": [0, 1]}))
     with pytest.raises(UsageError, match="ascend"):
         build(calibration=file)
 
@@ -271,6 +277,35 @@ def test_value_pays_for_a_draft_only_in_doubt(tmp_path: Path, doubt: float, draf
     assert decision.gain == pytest.approx(0.1 if drafts else 0.5)
 
 
+def classifier_file(tmp_path: Path, **changes: object) -> Path:
+    """Says how often to retrieve by whether "director of" is asked for."""
+    fields = {
+        "workflow": "ircot",
+        "reader": "scripted",
+        "classes": (0, 1, 2),
+        "intercepts": (0, 0, 0),
+        "weights": {"director of": (0.0, 5.0, 0.0)},
+    }
+    path = tmp_path / "classifier.json"
+    path.write_text(ClassifierFile.model_validate({**fields, **changes}).model_dump_json())
+    return path
+
+
+def calibration_file(tmp_path: Path, **changes: object) -> Path:
+    fields = {"workflow": "ircot", "reader": "scripted", "scores": (0, 1), "values": (0, 1)}
+    path = tmp_path / "calibration.json"
+    path.write_text(Calibration.model_validate({**fields, **changes}).model_dump_json())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("learned", "spec"),
+    [
+        (value_file, "value:{}"),
+        (classifier_file, "classifier:{}"),
+        (calibration_file, "tasr:0.25,calibration={}"),
+    ],
+)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -279,10 +314,33 @@ def test_value_pays_for_a_draft_only_in_doubt(tmp_path: Path, doubt: float, draf
     ],
 )
 def test_a_policy_for_others_is_refused_with_both_names(
-    tmp_path: Path, changes: dict[str, object], told: str
+    tmp_path: Path, learned: Callable[..., Path], spec: str, changes: dict[str, object], told: str
 ) -> None:
+    assert policy(spec.format(learned(tmp_path)), workflow="ircot", reader_name="scripted")
     with pytest.raises(UsageError, match=told):
-        decide(f"value:{value_file(tmp_path, **changes)}", START)
+        policy(spec.format(learned(tmp_path, **changes)), workflow="ircot", reader_name="scripted")
+
+
+@pytest.mark.parametrize("spec", ["classifier:{}", "tasr:0.25,calibration={}"])
+def test_a_policy_of_another_kind_is_refused_with_how_to_make_one(
+    tmp_path: Path, spec: str
+) -> None:
+    with pytest.raises(UsageError, match=r"kind: Input should be .*`hopscope budget fit .*--kind"):
+        policy(spec.format(value_file(tmp_path)), workflow="ircot", reader_name="scripted")
+
+
+def test_value_does_with_the_signals_there_are(tmp_path: Path) -> None:
+    """A reader that tells no probabilities: what is not known is the median that was learned."""
+    mute = ScriptedReader([[reply("Lisbon", (), tokens=("Lisbon",))]])
+    decision = decide(f"value:{value_file(tmp_path)}", START, mute)
+    assert not {"logprob", "margin", "entropy"} & set(decision.signals)
+    assert decision.gain == pytest.approx(0.1)
+    unknown = value_file(tmp_path, signals=("margin",))
+    [head] = ValueFile.model_validate_json(unknown.read_bytes()).heads
+    known = head.model_copy(update={"medians": {"margin": 0.9}})
+    mute = ScriptedReader([[reply("Lisbon", (), tokens=("Lisbon",))]])
+    file = value_file(tmp_path, signals=("margin",), heads=(known,))
+    assert decide(f"value:{file}", START, mute).gain == pytest.approx(0.6), "as for a margin of 0.9"
 
 
 def test_a_policy_file_that_is_none_says_what_is_wrong(tmp_path: Path) -> None:
@@ -297,15 +355,10 @@ def test_a_policy_file_that_is_none_says_what_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("needed", "allowed"), [(0, 0), (1, 1), (2, 9)])
 def test_the_classifier_reads_the_question_only(tmp_path: Path, needed: int, allowed: int) -> None:
     weights = {"director of": tuple(5.0 * (each == needed) for each in (0, 1, 2))}
-    file = ClassifierFile(
-        workflow="ircot", reader="scripted", classes=(0, 1, 2), intercepts=(0, 0, 0),
-        weights=weights,
-    )  # fmt: skip
-    path = tmp_path / "c.json"
-    path.write_text(file.model_dump_json())
+    path = classifier_file(tmp_path, weights=weights)
     chosen = [decide(f"classifier:{path}", at).retrieve for at in (START, ONE, TWO)]
     assert chosen == [at < allowed for at in range(3)]
-    _, probability = file.classify(ASKED.text)
+    _, probability = ClassifierFile.model_validate_json(path.read_bytes()).classify(ASKED.text)
     assert probability == pytest.approx(exp(5) / (exp(5) + 2))
 
 

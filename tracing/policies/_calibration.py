@@ -1,19 +1,19 @@
-"""A monotone map from a score to a probability, by its corners, as isotonic regression gives it."""
+"""The file of a monotone map from a score to a probability, by its corners, as isotonic regression
+gives it."""
 
 from bisect import bisect_right
-from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import Record
+from hopscope.tracing.policies._learned import Learned
 
 
-class Calibration(Record):
+class Calibration(Learned):
     """Piecewise linear; constant beyond its ends."""
 
-    version: int = Field(default=1, ge=1, le=1)
+    kind: Literal["tasr"] = "tasr"
+    version: Literal[2] = 2
     scores: tuple[float, ...] = Field(min_length=1)
     """Ascending."""
     values: tuple[float, ...]
@@ -38,16 +38,3 @@ class Calibration(Record):
         low, high = self.scores[after - 1], self.scores[after]
         share = (score - low) / (high - low)
         return self.values[after - 1] + share * (self.values[after] - self.values[after - 1])
-
-
-def read(path: Path) -> Calibration:
-    """
-    Raises:
-        UsageError: there is no such file, or it is none of these.
-    """
-    try:
-        return Calibration.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"calibration {path} cannot be read: {error.strerror}") from None
-    except ValidationError as error:
-        raise UsageError(f"calibration {path}: {error.errors()[0]['msg']}") from None

@@ -32,13 +32,14 @@ def read(kind: type[Kind], path: Path, *, workflow: str, reader: str) -> Kind:
         found = kind.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(
-            f"policy {path} cannot be read: {error.strerror}; make one with "
-            f"`hopscope budget fit --from EXPERIMENT --budget tokens=N --out {path}`"
+            f"policy {path} cannot be read: {error.strerror}; make one with {_recipe(kind, path)}"
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"policy {path}: {where}: {first['msg']}") from None
+        raise UsageError(
+            f"policy {path}: {where}: {first['msg']}; make one with {_recipe(kind, path)}"
+        ) from None
     for what, its, given in (
         ("workflow", found.workflow, workflow),
         ("reader", found.reader, reader),
@@ -49,3 +50,9 @@ def read(kind: type[Kind], path: Path, *, workflow: str, reader: str) -> Kind:
                 f"use it with {its}, or learn another with `hopscope budget fit`"
             )
     return found
+
+
+def _recipe(kind: type[Learned], path: Path) -> str:
+    name = kind.model_fields["kind"].default
+    asked = "--budget tokens=N" if name == "value" else f"--kind {name}"
+    return f"`hopscope budget fit --from EXPERIMENT {asked} --out {path}`"

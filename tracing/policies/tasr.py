@@ -12,7 +12,8 @@ from pathlib import Path
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
 from hopscope.tracing.draft import before_last, draft, margin, same
-from hopscope.tracing.policies._calibration import Calibration, read
+from hopscope.tracing.policies._calibration import Calibration
+from hopscope.tracing.policies._learned import read
 
 
 @dataclass(frozen=True)
@@ -43,5 +44,10 @@ class Tasr:
         )
 
 
-def build(*, threshold: float = 0.25, calibration: Path | None = None) -> Policy:
-    return Tasr(threshold, read(calibration) if calibration else None)
+def build(
+    *, threshold: float = 0.25, calibration: Path | None = None, workflow: str, reader_name: str
+) -> Policy:
+    """`workflow` and `reader_name` are the run's, which a calibration must be for."""
+    if calibration is None:
+        return Tasr(threshold, None)
+    return Tasr(threshold, read(Calibration, calibration, workflow=workflow, reader=reader_name))
