@@ -1,18 +1,31 @@
 """Limits with the embedded reader, whose calls differ in size and are not known beforehand."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hopscope.cli import wiring
 from hopscope.runtime.ledger import Ledger, Limits
-from hopscope.runtime.ports import Reader
+from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.run import run
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Passage, Question
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Passage,
+    Question,
+    Scored,
+    ScoreRequest,
+)
 from hopscope.tracing.caching import CachedReader
+from hopscope.tracing.forest import Forest
 from hopscope.tracing.metering import MeteredReader
-from hopscope.tracing.policies import repeat
+from hopscope.tracing.policies import grogu, repeat
+from hopscope.tracing.policies._value_file import Bin, Head, Staged, ValueFile
+from hopscope.tracing.policies.value import Value
+from hopscope.tracing.signals import NAMES, STAGES
 from tests.talk import ScriptedRetriever
 
 PASSAGES = [
@@ -67,3 +80,68 @@ def test_no_limit_is_exceeded_by_more_than_the_call_in_flight(
         assert spent.calls <= limits.calls
     if limits.retrievals is not None:
         assert sum(each.query is not None for each in result.steps) <= limits.retrievals
+
+
+class Sized:
+    """A reader that keeps how large each call was."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.name = reader.name
+        self._reader = reader
+        self.sizes: list[int] = []
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        found = self._reader.generate(requests)
+        self.sizes += [sum(g.usage.tokens for g in each) for each in found]
+        return found
+
+    def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
+        found = self._reader.score(requests)
+        self.sizes += [each.usage.tokens for each in found]
+        return found
+
+
+def curious() -> Policy:
+    """Asks for all signals, whose scores are calls too, and always goes on."""
+    stages = tuple(
+        Staged(
+            stage=stage,
+            gain=Forest(start=1.0),
+            cost=Forest(start=0.0),
+            bins=(Bin(score=0.0, gain=1.0, low=1.0, high=1.0),),
+            doubt=9.0 if stage != STAGES[-1] else 0.0,
+        )
+        for stage in STAGES
+    )
+    heads = (Head(stages=stages, medians={}),)
+    its = {"workflow": "ircot", "reader": "", "utility": "seper", "budget": 0.0}
+    return Value(ValueFile(**its, price=0.0, signals=NAMES, heads=heads), "curious")
+
+
+@pytest.mark.parametrize("policy", [grogu.build(threshold=-9), curious()], ids=lambda p: p.name)
+@settings(
+    max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors]
+)
+@given(
+    tokens=st.none() | st.integers(0, 3000),
+    calls=st.none() | st.integers(0, 20),
+)
+def test_scores_that_a_policy_asks_for_are_within_the_limits(
+    embedded: Reader, policy: Policy, tokens: int | None, calls: int | None
+) -> None:
+    sized = Sized(embedded)
+    deps = Deps(
+        reader=sized,
+        retriever=ScriptedRetriever(lambda _: PASSAGES),
+        policy=policy,
+        ledger=Ledger(Limits(tokens=tokens, calls=calls)),
+    )
+    result = run(wiring.workflow("ircot", {"max_steps": "2"}), ASKED, deps)
+
+    assert result.status == "ok", result.error
+    assert result.answer is not None
+    assert result.usage.tokens == sum(sized.sizes), "what is scored counts, too"
+    if tokens is not None:
+        assert sum(sized.sizes) < tokens + max(sized.sizes, default=0) or not sized.sizes
+    if calls is not None:
+        assert len(sized.sizes) <= calls
