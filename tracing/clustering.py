@@ -7,10 +7,12 @@ Source: semantic entropy (Kuhn et al. 2023; Farquhar et al. 2024); SePer's publi
 rule, `seed`; lm-polygraph's is `first-match`.
 """
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Generator, Sequence
+from typing import Literal, TypeVar
 
 from hopscope.runtime.ports import Probabilities
+
+Asked = TypeVar("Asked")
 
 Equivalence = Literal["bi", "loose", "threshold"]
 """`bi` entailment is the most probable relation both ways; `loose` no contradiction either way
@@ -20,6 +22,17 @@ Clustering = Literal["first-match", "seed"]
 without a cluster opens one and claims every later reply it equals, also those already claimed."""
 
 
+def allows(
+    relation: Probabilities, equivalence: Equivalence = "bi", threshold: float = 0.5
+) -> bool:
+    """Whether two texts may mean the same, from what one says about the other: where it is False
+    they do not, whatever the other says."""
+    if equivalence == "threshold":
+        return relation.entailment >= threshold
+    likeliest = _likeliest(relation)
+    return likeliest == "entailment" if equivalence == "bi" else likeliest != "contradiction"
+
+
 def equivalent(
     forward: Probabilities,
     backward: Probabilities,
@@ -27,49 +40,38 @@ def equivalent(
     threshold: float = 0.5,
 ) -> bool:
     """Whether two texts mean the same, from what each says about the other."""
-    if equivalence == "threshold":
-        return min(forward.entailment, backward.entailment) >= threshold
-    relations = {_relation(forward), _relation(backward)}
-    if equivalence == "bi":
-        return relations == {"entailment"}
-    return "contradiction" not in relations and relations != {"neutral"}
+    if not all(allows(each, equivalence, threshold) for each in (forward, backward)):
+        return False
+    return equivalence != "loose" or "entailment" in map(_likeliest, (forward, backward))
 
 
-def _relation(p: Probabilities) -> str:
+def _likeliest(p: Probabilities) -> str:
     """The most probable relation; of equals the one that claims less."""
     return max(("contradiction", "neutral", "entailment"), key=lambda name: getattr(p, name))
 
 
 def cluster(
-    count: int, equal: Callable[[int, int], bool], clustering: Clustering = "first-match"
-) -> list[int]:
+    count: int,
+    compare: Callable[[int, Sequence[int]], Generator[Asked, None, Sequence[bool]]],
+    clustering: Clustering = "first-match",
+) -> Generator[Asked, None, list[int]]:
     """The cluster of each of `count` replies. Ids count from 0 by first appearance.
 
+    Replies are compared with the first members of clusters only, and with `first-match` only
+    those that no earlier cluster has taken.
+
     Args:
-        equal: whether replies i < j mean the same.
+        compare: whether the first reply of a cluster means the same as each of some later ones;
+            what it yields on the way, such as what it needs to know, is passed on.
     """
-    ids = (_first_match if clustering == "first-match" else _seed)(count, equal)
-    numbers = {found: number for number, found in enumerate(dict.fromkeys(ids))}
-    return [numbers[found] for found in ids]
-
-
-def _first_match(count: int, equal: Callable[[int, int], bool]) -> list[int]:
-    firsts: list[int] = []
-    ids: list[int] = []
-    for j in range(count):
-        found = next((k for k, first in enumerate(firsts) if equal(first, j)), len(firsts))
-        if found == len(firsts):
-            firsts.append(j)
-        ids.append(found)
-    return ids
-
-
-def _seed(count: int, equal: Callable[[int, int], bool]) -> list[int]:
     ids: list[int | None] = [None] * count
     for i in range(count):
-        if ids[i] is None:
-            ids[i] = i
-            for j in range(i + 1, count):
-                if equal(i, j):
-                    ids[j] = i
-    return [i for i in ids if i is not None]
+        if ids[i] is not None:
+            continue
+        ids[i] = i
+        later = [j for j in range(i + 1, count) if ids[j] is None or clustering == "seed"]
+        for j, same in zip(later, (yield from compare(i, later)), strict=True):
+            if same:
+                ids[j] = i
+    numbers = {found: number for number, found in enumerate(dict.fromkeys(ids))}
+    return [numbers[found] for found in ids]

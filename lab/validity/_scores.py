@@ -94,7 +94,7 @@ def make(bench: Bench) -> Scores:
             HARD: lambda belief: belief.hard,
             "perplexity": lambda belief: _mean(belief, key_tokens.perplexity),
             "entropy": lambda belief: _mean(belief, lambda tokens: predictive([tokens])),
-            "semantic entropy": _semantic_entropy,
+            "semantic entropy": lambda belief: -belief.semantic_entropy(),
         },
         of_answers={name: _there(build) for name, build in metrics.items()},
         judge=equivalence.build(judge.build(reader=bench.reader)),
@@ -122,11 +122,6 @@ def _mean(belief: Belief, negative: Callable[[Sequence[float]], float]) -> float
     """Minus the mean over the replies that have tokens."""
     found = [negative(reply.logprobs) for reply in belief.samples if reply.logprobs]
     return -fmean(found) if found else None
-
-
-def _semantic_entropy(belief: Belief) -> float | None:
-    found = belief.semantic_entropy()
-    return None if found is None else -found
 
 
 def _of_answers(

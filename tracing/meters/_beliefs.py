@@ -1,20 +1,19 @@
 """From the replies to one prompt to a belief: weights, agreement with the golds, clusters."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from hopscope.runtime.ports import Probabilities, Statement
+from hopscope.runtime.ports import Probabilities
 from hopscope.runtime.types import Generation, Record
 from hopscope.tracing import belief
 from hopscope.tracing.belief import Aggregation, Direction, Weighting
-from hopscope.tracing.clustering import Clustering, Equivalence, cluster, equivalent
+from hopscope.tracing.clustering import Clustering, Equivalence, equivalent
 from hopscope.tracing.meters._asking import Unmeasured
+from hopscope.tracing.meters._relations import Asking, Relations, alike, clusters
 from hopscope.tracing.semantic_entropy import SemanticEstimator, semantic_entropy
-
-NOTHING = Probabilities(0.0, 1.0, 0.0)
-"""What a reply without text says about anything, and anything about it."""
 
 
 class Rules(NamedTuple):
@@ -51,12 +50,12 @@ class Belief(Record):
     """How far the reply says the same as the gold, by the direction asked for. (sample, gold)"""
     soft: float
     """SePer-S."""
-    clusters: tuple[int, ...] | None = None
-    """Cluster id of each sample; None where clusters were not asked for."""
-    matches: tuple[tuple[bool, ...], ...] | None = None
+    clusters: tuple[int, ...]
+    """Cluster id of each sample."""
+    matches: tuple[tuple[bool, ...], ...]
     """Whether the cluster's first member says the same as the gold. (cluster, gold)"""
-    hard: float | None = None
-    """SePer-H; None where clusters were not asked for."""
+    hard: float
+    """SePer-H."""
     uncovered: float | None = None
     """Probability of the replies that an enumeration did not reach; None for samples."""
     cut: str | None = None
@@ -64,17 +63,10 @@ class Belief(Record):
     dropped: tuple[str, ...] = ()
     """Keys of the passages that were not shown because of `context_words`."""
 
-    def semantic_entropy(self, estimator: SemanticEstimator = "rao") -> float | None:
-        """How many meanings the replies have, in nats; weights are made to sum to 1. None where
-        clusters were not asked for."""
-        if self.clusters is None:
-            return None
+    def semantic_entropy(self, estimator: SemanticEstimator = "rao") -> float:
+        """How many meanings the replies have, in nats; weights are made to sum to 1."""
         total = sum(self.weights)
         return semantic_entropy([w / total for w in self.weights], self.clusters, estimator)
-
-
-Judged = Callable[[str, str], Probabilities]
-"""What premise says about hypothesis."""
 
 
 def canonical(samples: Sequence[Generation]) -> tuple[Generation, ...]:
@@ -101,53 +93,85 @@ def likelihoods(
     return [logprobs or (float(np.mean(means)),) for logprobs in known]
 
 
-def statements(
-    question: str, samples: Sequence[Generation], golds: Sequence[str], *, clustered: bool
-) -> Iterator[Statement]:
-    """All pairs the belief needs, both directions; a reply without text has none."""
-    texts = _texts(samples)
-    for text in texts:
-        for gold in golds:
-            yield Statement(question, text, gold)
-            yield Statement(question, gold, text)
-    if clustered:
-        for one in texts:
-            yield from (Statement(question, one, other) for other in texts if other != one)
+def soft(
+    samples: Sequence[Generation],
+    weights: belief.Floats,
+    golds: Sequence[str],
+    relations: Relations,
+    rules: Rules,
+) -> Asking[float]:
+    """SePer-S and no more. What the gold says about a reply is asked about only where it can change
+    the agreement: it cannot where the reply entails the gold for certain."""
+    texts = [sample.text.strip() for sample in samples]
+    pairs = [(text, gold) for text in texts for gold in golds]
+    yield pairs
+    forward = np.array([relations(*pair).entailment for pair in pairs])
+    backward = np.zeros(len(pairs))
+    if rules.direction != "r2g":
+        open_pairs = [i for i in range(len(pairs)) if forward[i] < 1]
+        turned = [pairs[i][::-1] for i in open_pairs]
+        yield turned
+        backward[open_pairs] = [relations(*pair).entailment for pair in turned]
+    shape = len(texts), len(golds)
+    agreement = belief.agreement(forward.reshape(shape), backward.reshape(shape), rules.direction)
+    return belief.soft(weights, agreement, rules.golds_soft)
 
 
-def _texts(samples: Sequence[Generation]) -> list[str]:
-    texts = dict.fromkeys(sample.text.strip() for sample in samples)
-    return [text for text in texts if text]
+def hard(
+    samples: Sequence[Generation],
+    weights: belief.Floats,
+    golds: Sequence[str],
+    relations: Relations,
+    rules: Rules,
+) -> Asking[float]:
+    """SePer-H and no more.
+
+    A reply counts by what the first member of its cluster says of the golds. So clusters matter
+    only where a reply means the same as an earlier one that says something else of the golds; and
+    replies after the last such change nothing.
+    """
+    texts = [sample.text.strip() for sample in samples]
+    distinct = list(dict.fromkeys(texts))
+    pairs = [(text, gold) for text in distinct for gold in golds]
+    same = yield from alike(pairs, relations, rules.match, rules.threshold)
+    count = len(golds)
+    matches = [same[i : i + count] for i in range(0, len(same), count)]  # (distinct text, gold)
+    if rules.golds_hard == "union":
+        matches = [[any(row)] for row in matches]
+    differ = [(i, j) for i, j in combinations(range(len(distinct)), 2) if matches[i] != matches[j]]
+    pairs = [(distinct[i], distinct[j]) for i, j in differ]
+    same = yield from alike(pairs, relations, rules.equivalence, rules.threshold)
+    end = max((j + 1 for (_, j), equal in zip(differ, same, strict=True) if equal), default=0)
+    ids = yield from clusters(
+        distinct[:end],
+        relations,
+        equivalence=rules.equivalence,
+        threshold=rules.threshold,
+        clustering=rules.clustering,
+    )
+    firsts = [*map(ids.index, ids), *range(end, len(distinct))]
+    first_of = dict(zip(distinct, firsts, strict=True))
+    return belief.hard(
+        weights, [first_of[text] for text in texts], np.array(matches), rules.golds_hard
+    )
 
 
-def weigh(
+def believe(
     samples: tuple[Generation, ...],
     weights: belief.Floats,
     golds: tuple[str, ...],
-    judged: Judged,
+    relations: Relations,
     rules: Rules,
-    *,
-    clustered: bool,
-) -> Belief:
-    """The belief, from samples in order, their weights and the answers to `statements`."""
+) -> Asking[Belief]:
+    """Both, with everything behind them, from samples in order and their weights."""
     texts = [sample.text.strip() for sample in samples]
-    forward = [[_judge(judged, text, gold) for gold in golds] for text in texts]
-    backward = [[_judge(judged, gold, text) for gold in golds] for text in texts]
+    yield [pair for text in texts for gold in golds for pair in ((text, gold), (gold, text))]
+    forward = [[relations(text, gold) for gold in golds] for text in texts]
+    backward = [[relations(gold, text) for gold in golds] for text in texts]
     agreement = belief.agreement(_entailment(forward), _entailment(backward), rules.direction)
-    found = Belief(
-        samples=samples,
-        weights=tuple(weights.tolist()),
-        golds=golds,
-        reply_to_gold=tuple(map(tuple, forward)),
-        gold_to_reply=tuple(map(tuple, backward)),
-        agreement=tuple(map(tuple, agreement.tolist())),
-        soft=belief.soft(weights, agreement, rules.golds_soft),
-    )
-    if not clustered:
-        return found
-    ids = meanings(
-        samples,
-        judged,
+    ids = yield from clusters(
+        texts,
+        relations,
         equivalence=rules.equivalence,
         threshold=rules.threshold,
         clustering=rules.clustering,
@@ -160,39 +184,18 @@ def weigh(
         ]
         for i in firsts
     ]  # (cluster, gold)
-    return found.model_copy(
-        update={
-            "clusters": ids,
-            "matches": tuple(map(tuple, matches)),
-            "hard": belief.hard(weights, ids, np.array(matches), rules.golds_hard),
-        }
+    return Belief(
+        samples=samples,
+        weights=tuple(weights.tolist()),
+        golds=golds,
+        reply_to_gold=tuple(map(tuple, forward)),
+        gold_to_reply=tuple(map(tuple, backward)),
+        agreement=tuple(map(tuple, agreement.tolist())),
+        soft=belief.soft(weights, agreement, rules.golds_soft),
+        clusters=tuple(ids),
+        matches=tuple(map(tuple, matches)),
+        hard=belief.hard(weights, ids, np.array(matches), rules.golds_hard),
     )
-
-
-def meanings(
-    samples: Sequence[Generation],
-    judged: Judged,
-    *,
-    equivalence: Equivalence,
-    threshold: float,
-    clustering: Clustering,
-) -> tuple[int, ...]:
-    """The cluster of each sample, from the answers to `statements`."""
-    texts = [sample.text.strip() for sample in samples]
-    distinct = list(dict.fromkeys(texts))
-
-    def equal(i: int, j: int) -> bool:
-        one, other = distinct[i], distinct[j]
-        return equivalent(
-            _judge(judged, one, other), _judge(judged, other, one), equivalence, threshold
-        )
-
-    of_text = dict(zip(distinct, cluster(len(distinct), equal, clustering), strict=True))
-    return tuple(of_text[text] for text in texts)
-
-
-def _judge(judged: Judged, premise: str, hypothesis: str) -> Probabilities:
-    return judged(premise, hypothesis) if premise and hypothesis else NOTHING
 
 
 def _entailment(rows: Sequence[Sequence[Probabilities]]) -> belief.Floats:

@@ -1,83 +1,83 @@
 """From the replies to many contexts to beliefs, asking the entailment model once about a pair."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeVar
 
-from hopscope.runtime.ports import Entailment, Probabilities, Statement
+from hopscope.runtime.ports import Entailment
+from hopscope.tracing.meters import _beliefs
 from hopscope.tracing.meters._asking import Content, Unmeasured
-from hopscope.tracing.meters._beliefs import Belief, Rules, statements, weigh
+from hopscope.tracing.meters._beliefs import Belief, Rules
+from hopscope.tracing.meters._relations import Asking, Relations
 from hopscope.tracing.meters._replies import Replies
 
+Kind = Literal["soft", "hard"]
+Found = TypeVar("Found")
 
-class Relations:
-    """What texts say about each other, as far as it was asked."""
 
-    def __init__(self, entailment: Entailment) -> None:
-        self._entailment = entailment
-        self._known: dict[tuple[str, str], Probabilities] = {}
+class Level(NamedTuple):
+    """How much the reader believes in the golds on one evidence set, without what it comes of."""
 
-    def learn(self, asked: Iterable[Statement]) -> None:
-        """Ask about all pairs that are new, in one call; they are about one question.
-
-        Raises:
-            EntailmentError: the model failed.
-        """
-        pairs = {(pair.premise, pair.hypothesis): pair for pair in asked}
-        new = {key: pair for key, pair in pairs.items() if key not in self._known}
-        if new:
-            found = self._entailment.classify(list(new.values()))
-            self._known.update(zip(new, found, strict=True))
-
-    def __call__(self, premise: str, hypothesis: str) -> Probabilities:
-        """What was learned of a pair."""
-        return self._known[premise, hypothesis]
+    value: float
+    weights: tuple[float, ...]
+    """Of each reply."""
+    uncovered: float | None
+    """Probability of the replies that an enumeration did not reach; None for samples."""
 
 
 class Judge:
     """Knows one question, its golds and the rules, and remembers all relations it was told."""
 
     def __init__(
-        self,
-        entailment: Entailment,
-        question: str,
-        golds: tuple[str, ...],
-        rules: Rules,
-        *,
-        clustered: bool,
+        self, entailment: Entailment, question: str, golds: tuple[str, ...], rules: Rules
     ) -> None:
-        self._relations = Relations(entailment)
-        self._question = question
+        self._relations = Relations(entailment, question)
         self._golds = golds
         self._rules = rules
-        self._clustered = clustered
 
-    def beliefs(
-        self, replies: Mapping[Content, Replies | Unmeasured]
-    ) -> dict[Content, Belief | Unmeasured]:
-        """The belief on each context; all new pairs go to the entailment model in one call.
+    def levels(
+        self, replies: Mapping[Content, Replies | Unmeasured], kind: Kind
+    ) -> dict[Content, Level | Unmeasured]:
+        """The value on each context; pairs that cannot change it are not asked about.
 
         Raises:
             EntailmentError: the model failed.
         """
-        self._relations.learn(
-            pair
-            for each in replies.values()
-            if isinstance(each, Replies)
-            for pair in statements(
-                self._question, each.samples, self._golds, clustered=self._clustered
-            )
+        ask = _beliefs.soft if kind == "soft" else _beliefs.hard
+
+        def level(each: Replies) -> Asking[Level]:
+            value = yield from ask(each.samples, each.weights, *self._known)
+            return Level(value, tuple(each.weights.tolist()), each.uncovered)
+
+        return self._settled(replies, level)
+
+    def beliefs(
+        self, replies: Mapping[Content, Replies | Unmeasured]
+    ) -> dict[Content, Belief | Unmeasured]:
+        """The belief on each context.
+
+        Raises:
+            EntailmentError: the model failed.
+        """
+
+        def belief(each: Replies) -> Asking[Belief]:
+            found = yield from _beliefs.believe(each.samples, each.weights, *self._known)
+            return found.model_copy(update={"uncovered": each.uncovered})
+
+        return self._settled(replies, belief)
+
+    @property
+    def _known(self) -> tuple[tuple[str, ...], Relations, Rules]:
+        return self._golds, self._relations, self._rules
+
+    def _settled(
+        self,
+        replies: Mapping[Content, Replies | Unmeasured],
+        ask: Callable[[Replies], Asking[Found]],
+    ) -> dict[Content, Found | Unmeasured]:
+        found = self._relations.settle(
+            {key: ask(each) for key, each in replies.items() if isinstance(each, Replies)}
         )
         return {
-            key: self._belief(each) if isinstance(each, Replies) else each
+            key: each if isinstance(each, Unmeasured) else found[key]
             for key, each in replies.items()
         }
-
-    def _belief(self, replies: Replies) -> Belief:
-        found = weigh(
-            replies.samples,
-            replies.weights,
-            self._golds,
-            self._relations,
-            self._rules,
-            clustered=self._clustered,
-        )
-        return found.model_copy(update={"uncovered": replies.uncovered})

@@ -31,18 +31,17 @@ from hopscope.tracing import intervals
 from hopscope.tracing.clustering import Clustering, Equivalence
 from hopscope.tracing.intervals import Interval
 from hopscope.tracing.meters import _asking
-from hopscope.tracing.meters._asking import Content, Unmeasured
-from hopscope.tracing.meters._beliefs import meanings, statements
+from hopscope.tracing.meters._asking import Unmeasured
 from hopscope.tracing.meters._context import Shown, cut
-from hopscope.tracing.meters._judging import Relations
+from hopscope.tracing.meters._relations import Asking, Relations, clusters
 from hopscope.tracing.meters._replies import Replies, Sampled
 from hopscope.tracing.semantic_entropy import SemanticEstimator, masses, semantic_entropy
 
 
 @dataclass(frozen=True)
 class SemanticEntropy:
-    """A utility meter. All contexts go to the reader in one call, and all pairs of replies to the
-    entailment model in one."""
+    """A utility meter. All contexts go to the reader in one call, and the entailment model is asked
+    about the replies to all contexts together."""
 
     reader: Reader
     """Whose replies they are."""
@@ -127,19 +126,32 @@ class SemanticEntropy:
             seed=self.seed,
         )
         found = Sampled(self.reader, asked).upto(self.samples, list(asked), self._weight)
-        relations = Relations(self.entailment)
-        relations.learn(
-            pair
-            for replies in found.values()
-            if isinstance(replies, Replies)
-            for pair in statements(question.text, replies.samples, (), clustered=True)
+        relations = Relations(self.entailment, question.text)
+        meanings = relations.settle(
+            {
+                key: self._meanings(replies, relations)
+                for key, replies in found.items()
+                if isinstance(replies, Replies)
+            }
         )
-        return [self._measurement(found, context, relations) for context in contexts]
+        keys = [_asking.content(context.passages) for context in contexts]
+        return [
+            self._measurement(found[key], meanings.get(key, []), context)
+            for key, context in zip(keys, contexts, strict=True)
+        ]
+
+    def _meanings(self, replies: Replies, relations: Relations) -> Asking[list[int]]:
+        return clusters(
+            [sample.text.strip() for sample in replies.samples],
+            relations,
+            equivalence=self.equivalence,
+            threshold=self.threshold,
+            clustering=self.clustering,
+        )
 
     def _measurement(
-        self, found: dict[Content, Replies | Unmeasured], context: Shown, relations: Relations
+        self, replies: Replies | Unmeasured, clusters: Sequence[int], context: Shown
     ) -> Measurement:
-        replies = found[_asking.content(context.passages)]
         if not isinstance(replies, Unmeasured) and not any(
             reply.text.strip() for reply in replies.samples
         ):
@@ -148,13 +160,6 @@ class SemanticEntropy:
             return Measurement(
                 value=None, reason=replies.reason, seed=self.seed, estimator=self.estimator
             )
-        clusters = meanings(
-            replies.samples,
-            relations,
-            equivalence=self.equivalence,
-            threshold=self.threshold,
-            clustering=self.clustering,
-        )
         # A sum of weights that should be 1 may miss it.
         value = round(semantic_entropy(replies.weights, clusters, self.entropy), 12)
         around = None

@@ -23,9 +23,9 @@ says why that leaves the interval its level.
 Source: eq. 6-11 and Algorithm 1; prompt, stop strings, weights and directions from the code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from hopscope.runtime import answers
 from hopscope.runtime.errors import UsageError
@@ -38,16 +38,17 @@ from hopscope.tracing.meters import _asking, _replies
 from hopscope.tracing.meters._asking import Content, Unmeasured
 from hopscope.tracing.meters._beliefs import Belief, Rules
 from hopscope.tracing.meters._context import Shown, cut
-from hopscope.tracing.meters._judging import Judge
+from hopscope.tracing.meters._judging import Judge, Kind, Level
+from hopscope.tracing.meters._replies import Replies
 
-Kind = Literal["soft", "hard"]
 Method = Literal["sample", "enumerate"]
+Found = TypeVar("Found", Belief, Level)
 
 
 @dataclass(frozen=True)
 class SePer:
-    """A utility meter. All contexts of a call go to the reader in one call, and all pairs of
-    texts to the entailment model in one; equal contexts are measured once."""
+    """A utility meter. All contexts of a call go to the reader in one call, and the entailment
+    model is asked about the texts of all together; equal contexts are measured once."""
 
     reader: Reader
     """Whose belief it is."""
@@ -170,11 +171,17 @@ class SePer:
     ) -> list[Measurement]:
         """The belief in the golds on each evidence set, in [0, 1] but for `weight=raw`.
 
+        Only pairs of texts that can change the value are asked about.
+
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
-        found = self._beliefs(question, evidences, clustered=self.kind == "hard")
-        return [self._measurement(belief) for belief in found]
+        contexts = [cut(evidence, self.context_words) for evidence in evidences]
+        found = self._judged(question, contexts, lambda judge, r: judge.levels(r, self.kind))
+        return [
+            self._measurement(level, context)
+            for level, context in zip(found, contexts, strict=True)
+        ]
 
     def beliefs(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
@@ -185,15 +192,26 @@ class SePer:
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
-        return self._beliefs(question, evidences, clustered=True)
+        contexts = [cut(evidence, self.context_words) for evidence in evidences]
+        found = self._judged(question, contexts, Judge.beliefs)
+        return [
+            belief
+            if isinstance(belief, Unmeasured)
+            else belief.model_copy(update={"cut": context.cut, "dropped": context.dropped})
+            for belief, context in zip(found, contexts, strict=True)
+        ]
 
-    def _beliefs(
-        self, question: Question, evidences: Sequence[tuple[Passage, ...]], *, clustered: bool
-    ) -> list[Belief | Unmeasured]:
+    def _judged(
+        self,
+        question: Question,
+        contexts: Sequence[Shown],
+        by: Callable[
+            [Judge, Mapping[Content, Replies | Unmeasured]], dict[Content, Found | Unmeasured]
+        ],
+    ) -> list[Found | Unmeasured]:
         golds = answers.distinct(question.answers)
         if not golds:
-            return [Unmeasured("no gold answer to believe in") for _ in evidences]
-        contexts = [cut(evidence, self.context_words) for evidence in evidences]
+            return [Unmeasured("no gold answer to believe in") for _ in contexts]
         asked = _asking.requests(
             question.text,
             [context.passages for context in contexts],
@@ -202,70 +220,68 @@ class SePer:
             max_tokens=self.max_tokens,
             seed=self.seed,
         )
-        judge = Judge(self.entailment, question.text, golds, self._rules, clustered=clustered)
-        found: dict[Content, Belief | Unmeasured] = {}
+        judge = Judge(self.entailment, question.text, golds, self._rules)
+        found: dict[Content, Found | Unmeasured] = {}
         if self.method == "enumerate":
-            found = judge.beliefs(
-                _replies.enumerated(self.reader, asked, bound=self.bound, budget=self.budget)
-            )
+            replies = _replies.enumerated(self.reader, asked, bound=self.bound, budget=self.budget)
+            found = by(judge, replies)
         else:
             drawn = _replies.Sampled(self.reader, asked)
             open_contexts = list(asked)
             for size in self._sizes:
                 replies = drawn.upto(size, open_contexts, self.weight)
-                found |= judge.beliefs(replies)
+                found |= by(judge, replies)
                 open_contexts = [key for key in replies if self._too_wide(found[key])]
                 if not open_contexts:
                     break
         return [
-            self._told(found[_asking.content(context.passages)], context) for context in contexts
+            self._explained(found[_asking.content(context.passages)], context)
+            for context in contexts
         ]
 
-    def _told(self, belief: Belief | Unmeasured, context: Shown) -> Belief | Unmeasured:
-        """With what `context_words` kept from the reader."""
-        if isinstance(belief, Belief):
-            return belief.model_copy(update={"cut": context.cut, "dropped": context.dropped})
-        if not context.dropped:
-            return belief
+    def _explained(self, found: Found | Unmeasured, context: Shown) -> Found | Unmeasured:
+        """A reason why nothing was measured also tells what `context_words` dropped."""
+        if not isinstance(found, Unmeasured) or not context.dropped:
+            return found
         dropped = ", ".join(context.dropped)
-        return Unmeasured(f"{belief.reason}; context_words had dropped {dropped}")
+        return Unmeasured(f"{found.reason}; context_words had dropped {dropped}")
 
-    def _too_wide(self, belief: Belief | Unmeasured) -> bool:
-        if self.width is None or isinstance(belief, Unmeasured):
+    def _too_wide(self, found: Belief | Level | Unmeasured) -> bool:
+        if self.width is None or isinstance(found, Unmeasured):
             return False
-        low, high = self._interval(belief)
+        if isinstance(found, Belief):
+            value = found.soft if self.kind == "soft" else found.hard
+            found = Level(value, found.weights, found.uncovered)
+        low, high = self._interval(found)
         return low is None or high is None or high - low > self.width
 
-    def _interval(self, belief: Belief) -> tuple[float | None, float | None]:
-        value = self._value(belief)
-        if belief.uncovered is not None:
-            return value, min(1.0, value + belief.uncovered)
+    def _interval(self, level: Level) -> tuple[float | None, float | None]:
+        value = self._value(level)
+        if level.uncovered is not None:
+            return value, min(1.0, value + level.uncovered)
         if self.weight == "raw":
             return None, None
-        level = looks.level_each(len(self._sizes))
-        return intervals.weighted_mean(value, belief.weights, level)
+        return intervals.weighted_mean(value, level.weights, looks.level_each(len(self._sizes)))
 
-    def _value(self, belief: Belief) -> float:
-        value = belief.soft if self.kind == "soft" or belief.hard is None else belief.hard
+    def _value(self, level: Level) -> float:
         # A sum of weights that should be 1 may miss it.
-        return value if self.weight == "raw" and self.method == "sample" else round(value, 12)
+        raw = self.weight == "raw" and self.method == "sample"
+        return level.value if raw else round(level.value, 12)
 
-    def _measurement(self, belief: Belief | Unmeasured) -> Measurement:
+    def _measurement(self, level: Level | Unmeasured, context: Shown) -> Measurement:
         seed = self.seed if self.method == "sample" else None
-        if isinstance(belief, Unmeasured):
-            return Measurement(
-                value=None, reason=belief.reason, seed=seed, estimator=self.estimator
-            )
-        low, high = self._interval(belief)
+        if isinstance(level, Unmeasured):
+            return Measurement(value=None, reason=level.reason, seed=seed, estimator=self.estimator)
+        low, high = self._interval(level)
         return Measurement(
-            value=self._value(belief),
-            n=len(belief.samples),
+            value=self._value(level),
+            n=len(level.weights),
             seed=seed,
             estimator=self.estimator,
             low=low,
             high=high,
             certain=self.method == "enumerate" and low is not None,
-            dropped=((belief.cut,) if belief.cut else ()) + belief.dropped or None,
+            dropped=context.kept_back or None,
         )
 
 
