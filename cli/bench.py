@@ -49,7 +49,10 @@ class Opening:
             bench = Bench(self.name, deps, reader, judge, measuring(settings))
             for arm in self.arms:
                 bench.system(arm)  # tells what is wrong before any question is asked
-            yield bench
+            try:
+                yield bench
+            finally:
+                retrieval.tell_cut(deps.retriever)
 
     @contextmanager
     def _reader(self) -> Iterator[Reader]:

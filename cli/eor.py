@@ -97,6 +97,7 @@ def fit(
             )
             continue
         runs.append(result)
+    retrieval.tell_cut(deps.retriever)
     if code:
         render.note(f"answered {len(runs)} of {len(asked)} questions: learning from those")
     if code and not runs:

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from hopscope.cli import retrieval
+from hopscope.cli import bench, evaluation, retrieval
 from hopscope.cli.main import main
+from hopscope.cli.spending import Spending
 from hopscope.lab.hopland import data
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.retrievers import dense
+from hopscope.runtime.types import Passage
 from tests import encoders
 from tests.runtime.test_cross_encoder import save
 
@@ -264,3 +267,33 @@ def test_the_embedded_world_has_one_kind_of_index() -> None:
 def test_the_embedded_reader_is_only_warned_about_beyond_its_world(index: Path) -> None:
     assert retrieval.embedded_only("hopland@RR@5")
     assert not retrieval.embedded_only(f'hopland&"{index}"')
+
+
+def test_a_worker_of_eval_counts_the_queries_that_an_encoder_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("faiss", reason="the extra faiss-cpu or faiss-gpu is not installed")
+    encoder = f"e5:{encoders.bert(tmp_path / 'model')}"
+    dense.create([Passage(id="a", text="fox")], tmp_path / "i", name="i", encoder=encoder)
+    tried = evaluation.resolve(
+        "hopland:test",
+        named=["naive"],
+        options={},
+        name="i",
+        corpus=str(tmp_path / "i"),
+        k=None,
+        reader="tiny",
+        entailment="lexical",
+        meters=(),
+        rules=(),
+        samples=1,
+        seed=0,
+        limit=1,
+        sample_ids=(),
+        deterministic=False,
+        spend=Spending(),
+    )
+    with bench.Opening(tried.settings, tried.name, tried.arms)() as made:
+        made.deps.retriever.search(["fox", "fox " * 98, "fox " * 99], k=1)
+        assert "longer" not in capsys.readouterr().err
+    assert "2 queries are longer than the encoder reads" in capsys.readouterr().err
