@@ -2,7 +2,7 @@
 
 The answer that the workflow has reached stands. Without one, the question is asked once more over
 the evidence that there is, with what was kept back for it; where not even that is left, the last
-thing the reader said must do.
+thing the reader said must do, or the answer that it names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 
 from hopscope.runtime import fitting
 from hopscope.runtime.errors import BudgetExceeded
+from hopscope.runtime.final_answer import extract_answer
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.state import Deps, Update
 from hopscope.runtime.step import carry_out
@@ -46,5 +47,6 @@ def end(state: Mapping[str, Any], deps: Deps, reached: BudgetExceeded) -> dict[s
         update = carry_out("conclude", "generate", partial(conclude, ended), ended, deps, last=True)
     except BudgetExceeded:
         said = [g.text for s in steps for e in s.exchanges for g in e.generations if g.text.strip()]
-        return {**ended, "answer": said[-1].strip() if said else ""}
+        last = " ".join(said[-1].split()) if said else ""
+        return {**ended, "answer": extract_answer(last) or last}
     return {**ended, **update, "steps": [*steps, *update["steps"]]}

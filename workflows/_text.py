@@ -1,21 +1,10 @@
 """What workflows read out of a model's text: its first sentence, its final answer."""
 
-import re
 from functools import cache
 
 import pysbd
 
-ANSWER_MARKER = re.compile(r".* answer is:? (.*)\.?")
-
-
-def extract_answer(text: str) -> str | None:
-    """What follows the last answer marker, without one final full stop; None without a marker.
-
-    IRCoT's pattern: case-sensitive, a space before "answer", one line. "So the answer is:
-    Walls and Bridges." gives "Walls and Bridges".
-    """
-    found = ANSWER_MARKER.match(text)
-    return found.group(1).removesuffix(".").strip() if found else None
+from hopscope.runtime.final_answer import extract_answer as extract_answer
 
 
 @cache

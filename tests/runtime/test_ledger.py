@@ -99,6 +99,16 @@ def test_the_last_call_is_kept_for_the_answer() -> None:
     assert reader.requests[-1].prompt.shown == tuple(p.key for p in result.evidence)
 
 
+def test_without_a_call_for_the_answer_it_is_what_was_said_last() -> None:
+    """A whole chain of thought was the answer, though it named one at its end."""
+    chain = "Alba was made by Ines Rocha. She was born in Lisbon. So the answer is: Lisbon."
+    result, reader = spend("ircot", Limits(tokens=1), lambda request: chain)
+    assert (result.answer, result.stop_reason) == ("Lisbon", "budget_tokens")
+    assert len(reader.requests) == 1
+    result, _ = spend("ircot", Limits(tokens=1), lambda request: "Alba was made\nby Ines Rocha.")
+    assert result.answer == "Alba was made"
+
+
 def test_a_limit_that_is_just_enough_is_no_reason_to_stop() -> None:
     """`naive` needs one call, which is its last: the reserve is for it."""
     result, _ = spend("naive", Limits(calls=1, retrievals=1))
