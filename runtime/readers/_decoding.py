@@ -16,8 +16,9 @@ from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._draft import Draft
 from hopscope.runtime.readers._forwarding import Forwarder
-from hopscope.runtime.readers._prefill import Prefill, Wanted
+from hopscope.runtime.readers._prefill import Prefill, Wanted, after
 from hopscope.runtime.readers._prefixes import Tokens
+from hopscope.runtime.readers._roomy import settled
 from hopscope.runtime.readers._sampling import distribution, draw, uniform
 from hopscope.runtime.types import Forwarded
 
@@ -60,7 +61,7 @@ class Decoder:
 
     def forget(self) -> None:
         """Let go of all prefixes, so that what comes is computed as if it were the first."""
-        self._prefill.tree.clear()
+        self._prefill.forget()
         self._kept = None
 
     def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:
@@ -126,17 +127,26 @@ class Decoder:
         """Draw tokens until all drafts are finished; a finished one leaves the batch, and so do
         rows for which there is no more room: those are given back."""
         wanted = [Wanted(row.ids) for row in rows]
-        cache, mask, logits = self._prefill.cache(self._prefill.read(wanted), wanted)
-        room = max(1, self._max_batch_tokens // max(row.width for row in rows))
+        passes = self._prefill.read(wanted)
+        logits = after(passes)
+        width = max(row.width for row in rows)
+        room = max(1, self._max_batch_tokens // width)
         put_off: list[Row] = []
+        cache: Any = None
         while True:
             parents, tokens, children = self._draw(rows, logits)
             put_off += children[room:]
             if not children:
                 return put_off
             rows, parents, tokens = children[:room], parents[:room], tokens[:room]
-            if parents != list(range(len(mask))):
-                kept = torch.tensor(parents, device=mask.device)
+            if cache is None:
+                most = min(room, sum(len(row.drafts) for row in rows))
+                cache, mask = self._prefill.rows(passes, wanted, parents, Size(width, most))
+                passes.clear()  # they hold a second copy of it
+            elif parents != list(range(len(mask))):
+                order = settled(parents)
+                rows, tokens = [rows[i] for i in order], [tokens[i] for i in order]
+                kept = torch.tensor([parents[i] for i in order], device=mask.device)
                 cache.reorder_cache(kept)
                 mask = mask[kept]
             mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)

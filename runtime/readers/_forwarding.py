@@ -56,9 +56,12 @@ class Forwarder:
 
     def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> tuple[Tensor, Tensor]:
         """The last `columns` tokens of each sequence, and the mask of all their tokens."""
-        width = max(map(len, sequences))
         ends = [list(sequence[-columns:]) for sequence in sequences]
         ids = [[0] * (columns - len(end)) + end for end in ends]
-        mask = [[0] * (width - len(s)) + [1] * len(s) for s in sequences]
-        device = self.model.device
-        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+        return torch.tensor(ids, device=self.model.device), self.mask(list(map(len, sequences)))
+
+    def mask(self, lengths: Sequence[int]) -> Tensor:
+        """The mask of sequences of these lengths, (row, position)."""
+        width = max(lengths)
+        first = torch.tensor([[width - length] for length in lengths], device=self.model.device)
+        return (torch.arange(width, device=self.model.device) >= first).long()

@@ -6,7 +6,7 @@ as of the row that has most to read, and so leaves no gap between what was at ha
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -14,8 +14,10 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from hopscope.runtime.readers._batches import Size
 from hopscope.runtime.readers._forwarding import Forwarder
 from hopscope.runtime.readers._prefixes import Layers, Match, PrefixTree, Tokens, common
+from hopscope.runtime.readers._roomy import Room, RoomyCache
 
 PASS = 32
 """Tokens that cost about what a pass costs that has one more row or none: fewer are rather read
@@ -51,6 +53,12 @@ class Prefill:
         kinds = {type(layer) for layer in DynamicCache(config=self._config).layers}
         self._cuttable = kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
         self.tree = PrefixTree(limit if self._cuttable else 0)
+        self._room = Room(self.tree.limit)
+
+    def forget(self) -> None:
+        """Let go of everything."""
+        self.tree.clear()
+        self._room.clear()
 
     def read(self, wanted: Sequence[Wanted]) -> list[Pass]:
         """All sequences, each in one of the passes."""
@@ -60,9 +68,9 @@ class Prefill:
         left = list(range(len(wanted)))
         while left:
             found = {i: self._match(wanted[i]) for i in left}
-            first = self._leaders(wanted, left, found)
-            left = [i for i in left if i not in first]
-            for members in self._alike(wanted, first, found):
+            groups = self._next(wanted, left, found)
+            left = [i for i in left if not any(i in members for members in groups)]
+            for members in groups:
                 made = self._pass(wanted, members, found)
                 for row, i in enumerate(members):
                     ids = wanted[i].ids
@@ -70,29 +78,48 @@ class Prefill:
                 passes.append(made)
         return passes
 
-    def cache(self, passes: Sequence[Pass], wanted: Sequence[Wanted]) -> tuple[Any, Tensor, Tensor]:
-        """One cache of all sequences, in their order, its mask and the logits after each."""
-        if len(passes) == 1 and passes[0].members == list(range(len(wanted))):
-            return passes[0].cache, passes[0].mask, passes[0].logits[:, -1]
-        place = {i: (made, row) for made in passes for row, i in enumerate(made.members)}
-        order = [place[i] for i in range(len(wanted))]
-        tokens = [len(each.ids) for each in wanted]
-        rows = [
-            [_Cut(made.cache, row, n).view()] for (made, row), n in zip(order, tokens, strict=True)
-        ]
-        _, mask = self._forwarder.rows([each.ids for each in wanted], 1)
-        logits = torch.stack([made.logits[row, -1] for made, row in order])
-        return joined(rows, tokens, max(tokens)), mask, logits
+    def rows(
+        self, passes: Sequence[Pass], wanted: Sequence[Wanted], parents: list[int], size: Size
+    ) -> tuple[Any, Tensor]:
+        """One cache, and its mask, whose rows are the sequences in these places, of which one place
+        may come several times over. It can grow to so many rows and positions, and is spoilt by
+        the next."""
+        if not self._cuttable:
+            [made] = passes
+            order = torch.tensor(parents, device=made.mask.device)
+            made.cache.reorder_cache(order)
+            return made.cache, made.mask[order]
+        found = {i: (made, row) for made in passes for row, i in enumerate(made.members)}
+        runs, tokens, copies = [], [], []
+        for place, same in groupby(parents):
+            made, row = found[place]
+            tokens.append(len(wanted[place].ids))
+            runs.append([_Cut(made.cache, row, tokens[-1]).view()])
+            copies.append(len(list(same)))
+        mask = self._forwarder.mask([len(wanted[place].ids) for place in parents])
+        cache = joined(runs, tokens, max(tokens), copies=copies, room=self._room, size=size)
+        return cache, mask
 
     def _match(self, wanted: Wanted) -> Match:
         """What is at hand of a sequence and need not be read."""
         found = self.tree.match(wanted.ids)
         return found._replace(tokens=min(found.tokens, len(wanted.ids) - wanted.logits))
 
-    def _leaders(
+    def _next(
         self, wanted: Sequence[Wanted], left: list[int], found: dict[int, Match]
-    ) -> list[int]:
-        """Those to read now: of each family that shares more than is at hand the longest."""
+    ) -> list[list[int]]:
+        """Those to read now, by pass: of each family that shares more than is at hand the longest.
+        What nobody waits for may still find company later."""
+        families = self._families(wanted, left, found)
+        first = [max(family, key=lambda i: len(wanted[i].ids)) for family in families]
+        groups = self._alike(wanted, first, found)
+        awaited = {i for i, family in zip(first, families, strict=True) if len(family) > 1}
+        return [members for members in groups if awaited & set(members)] or groups
+
+    def _families(
+        self, wanted: Sequence[Wanted], left: list[int], found: dict[int, Match]
+    ) -> list[list[int]]:
+        """Those that share more than is at hand, together."""
         ordered = sorted(left, key=lambda i: wanted[i].ids)
         families = [[ordered[0]]]
         for one, other in pairwise(ordered):
@@ -103,7 +130,7 @@ class Prefill:
                 families[-1].append(other)
             else:
                 families.append([other])
-        return [max(family, key=lambda i: len(wanted[i].ids)) for family in families]
+        return families
 
     def _alike(
         self, wanted: Sequence[Wanted], chosen: list[int], found: dict[int, Match]
@@ -129,12 +156,19 @@ class Prefill:
         past = max(map(len, ids)) - columns
         tokens = [max(0, len(s) - columns) for s in ids]
         if past:
-            cache = joined([match.runs for match in at_hand], tokens, past)
+            size = Size(past + columns, len(members))
+            cache = joined([match.runs for match in at_hand], tokens, past, room=Room(0), size=size)
         else:
-            cache = DynamicCache() if self._cuttable else DynamicCache(config=self._config)
+            cache = RoomyCache() if self._cuttable else DynamicCache(config=self._config)
         keep = max(wanted[i].logits for i in members)
         logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
         return Pass(members, cache, mask, logits)
+
+
+def after(passes: Sequence[Pass]) -> Tensor:
+    """The logits after each sequence, (sequence, token), in their order."""
+    found = {i: made.logits[row, -1] for made in passes for row, i in enumerate(made.members)}
+    return torch.stack([found[i] for i in range(len(found))])
 
 
 class _Cut:
@@ -155,21 +189,35 @@ class _Cut:
         return [(k[:, start:stop].clone(), v[:, start:stop].clone()) for k, v in self.view()]
 
 
-def joined(rows: Sequence[Iterable[Layers]], tokens: Sequence[int], width: int) -> Any:
-    """A cache with the first `tokens` of each row's runs, padded on the left to `width`."""
-    cache = DynamicCache()
+def joined(
+    rows: Sequence[Iterable[Layers]],
+    tokens: Sequence[int],
+    width: int,
+    *,
+    room: Room,
+    size: Size,
+    copies: Sequence[int] = (),
+) -> RoomyCache:
+    """A cache with the first `tokens` of each row's runs, padded on the left to `width`; of each
+    row so many copies, by default one. It has room for rows and positions up to `size`."""
+    cache = RoomyCache()
     runs = [list(row) for row in rows]
+    times = copies or [1] * len(runs)
     sample = next(row[0] for row in runs if row)
     for layer, (keys, values) in enumerate(sample):
         sides = []
         for side, like in enumerate((keys, values)):
-            full = like.new_zeros(len(runs), like.shape[0], width, like.shape[2])
+            full = room.tensor(layer, side, like, size)
+            first = 0
             for row, own in enumerate(runs):
+                same = full[first : first + times[row]]
+                first += times[row]
                 column = width - tokens[row]
+                same[:, :, :column] = 0  # nothing attends to it, but it must be finite
                 for run in own:
                     part = run[layer][side][:, : width - column]
-                    full[row, :, column : column + part.shape[1]] = part
+                    same[:, :, column : column + part.shape[1]] = part
                     column += part.shape[1]
             sides.append(full)
-        cache.update(sides[0], sides[1], layer)
+        cache.fill(*sides, rows=sum(times), tokens=width)
     return cache
