@@ -106,9 +106,9 @@ class Prompted:
         self._words = lexical.build()
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
-        own, by_words = self._model.classify(statements), self._words.classify(statements)
+        by_words, own = self._words.classify(statements), self._model.classify(statements)
         return [
-            Probabilities(*(0.9 * said + 0.1 * thought for said, thought in zip(*both, strict=True)))
+            Probabilities(*(0.9 * word + 0.1 * share for word, share in zip(*both, strict=True)))
             for both in zip(by_words, own, strict=True)
         ]
 
