@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hopscope.cli.main import COMMANDS, main
 from hopscope.runtime.types import Question, Run
 from hopscope.store.store import Store
 
@@ -40,16 +41,61 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "command", ["--help", "--version", "ls", "show", "show --json", "db check"]
-)
-def test_a_quick_command_loads_nothing_heavy(db: Path, command: str) -> None:
-    where = [] if command.startswith("--") else ["--db", str(db)]
+def started(*command: str, looking_for: tuple[str, ...]) -> tuple[str, list[str]]:
+    """What a command prints, and which of these modules it loaded."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE, " ".join(HEAVY), *command.split(), *where],
+        [sys.executable, "-c", CODE, " ".join(looking_for), *command],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "\n")
-    assert done.stdout
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    "command", ["--help", "--version", "ls", "ls --limit 3", "show", "show r1 --json", "db check"]
+)
+def test_a_quick_command_loads_nothing_heavy(db: Path, command: str) -> None:
+    where = [] if command.startswith("--") else ["--db", str(db)]
+    printed, loaded = started(*command.split(), *where, looking_for=HEAVY)
+    assert printed
+    assert loaded == []
+
+
+def test_a_command_loads_no_other_command_and_no_part_of_the_store_that_it_leaves_alone(
+    db: Path,
+) -> None:
+    modules = ("show", "eval", "budget", "compare")
+    looking_for = (
+        *(f"hopscope.cli.{name}" for name in modules),
+        "hopscope.store.experiments",
+        "hopscope.store.writing",
+    )
+    _, loaded = started("ls", "--db", str(db), looking_for=looking_for)
+    assert loaded == ["hopscope.cli.show"]
+
+
+def test_the_demo_loads_neither_training_nor_statistics_nor_migrations(db: Path) -> None:
+    looking_for = ("torch", "scipy.stats", "sklearn", "pandas", "alembic", "hopscope.lab.export")
+    looking_for += ("hopscope.lab.hopland.contexts",)
+    printed, loaded = started("demo", "--json", "--db", str(db), looking_for=looking_for)
+    assert printed
+    assert loaded == ["torch"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_that_is_asked_for_is_mounted_alone(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    assert ended.value.code == 0
+    assert f" {name} [OPTIONS]" in capsys.readouterr().out
+
+
+def test_without_a_command_first_all_are_mounted(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help", "ls"])
+    listed = capsys.readouterr().out
+    assert [name for name in COMMANDS if f" {name} " not in listed] == []
