@@ -174,8 +174,6 @@ def _results(
     from hopscope.lab.statistics import Bootstrap
     from hopscope.runtime import prices as price_table
     from hopscope.runtime.errors import UsageError
-    from hopscope.tracing.caching import CachedReader
-    from hopscope.tracing.erag import ERAG
 
     known = {name: store.experiments.find(name) for name in names}
     for name in names:
@@ -188,6 +186,9 @@ def _results(
     verdict = next(iter(metrics))
     labels = None
     if reader is not None:
+        from hopscope.tracing.caching import CachedReader
+        from hopscope.tracing.erag import ERAG
+
         labels = ERAG(CachedReader(wiring.reader(reader)), metrics[verdict], seed=seed)
     return Results(
         figures,

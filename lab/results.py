@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from math import nan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -43,30 +44,35 @@ class Measure(NamedTuple):
 
     name: str
     heading: str
-    of: Callable[[Figures], Value]
+    done: Callable[[Figures], Value]
+    """Of an item that did not fail."""
     digits: int = 2
+
+    def of(self, found: Figures) -> Value:
+        return FAILED if found.error else self.done(found)
+
+    def all(self, found: Sequence[Figures]) -> list[Value]:
+        """`of` each."""
+        return [FAILED if each.error else self.done(each) for each in found]
 
 
 def _usage(found: Figures) -> Usage:
-    return Usage(
+    # Checked when it was stored, and there may be tens of thousands.
+    return Usage.model_construct(
         input_tokens=found.input_tokens, output_tokens=found.output_tokens, calls=found.calls
     )
 
 
-def _unless_failed(value: Callable[[Figures], Value]) -> Callable[[Figures], Value]:
-    return lambda found: FAILED if found.error else value(found)
-
-
 UTILITIES = (
-    Measure("seper", "SePer", _unless_failed(lambda f: f.seper)),
-    Measure("seper_delta", "ΔSePer", _unless_failed(lambda f: f.seper_delta)),
-    Measure("grogu", "GroGU", _unless_failed(lambda f: f.grogu)),
+    Measure("seper", "SePer", attrgetter("seper")),
+    Measure("seper_delta", "ΔSePer", attrgetter("seper_delta")),
+    Measure("grogu", "GroGU", attrgetter("grogu")),
 )
 COSTS = (
-    Measure("retrievals", "retrievals", _unless_failed(lambda f: f.retrievals)),
-    Measure("calls", "calls", _unless_failed(lambda f: f.calls), 1),
-    Measure("tokens", "tokens", _unless_failed(lambda f: f.tokens), 0),
-    Measure("seconds", "seconds", _unless_failed(lambda f: f.seconds)),
+    Measure("retrievals", "retrievals", attrgetter("retrievals")),
+    Measure("calls", "calls", attrgetter("calls"), 1),
+    Measure("tokens", "tokens", attrgetter("tokens"), 0),
+    Measure("seconds", "seconds", attrgetter("seconds")),
 )
 HEADINGS: Mapping[str, str] = {"exact_match": "EM", "f1": "F1", "contains": "contains"}
 
@@ -130,7 +136,7 @@ class Results:
             *judged,
             *UTILITIES,
             *COSTS,
-            Measure("cost", self._currency, _unless_failed(self._cost), 4),
+            Measure("cost", self._currency, self._cost, 4),
         )
 
     def measure(self, name: str) -> Measure:
@@ -153,7 +159,7 @@ class Results:
             for measure in self.measures:
                 found[system, measure.name] = self._column(
                     places,
-                    [measure.of(figures) for figures in rows],
+                    measure.all(rows),
                     ones,
                     binary=measure.name in self.metrics and self.metrics[measure.name].binary,
                 )
@@ -184,8 +190,10 @@ class Results:
         self, places: Places, values: Sequence[Value], weights: Floats, *, binary: bool
     ) -> Column:
         numbers = np.array([nan if isinstance(v, str) else v for v in values], float)
-        reasons = Counter(value for value in values if isinstance(value, str))
         measured = np.isfinite(numbers)
+        reasons = Counter[str]()
+        if not measured.all():
+            reasons.update(value for value in values if isinstance(value, str))
 
         def sums(of: Floats) -> Floats:
             found = np.bincount(places[measured], of[measured], len(self.questions))
@@ -257,7 +265,8 @@ class Results:
         """By metric, what it says of each answer to each question; equal ones are judged once."""
         pairs = list(dict.fromkeys((f.asked, f.answer) for f in self.figures if not f.error))
         asked = {
-            each: Question(text=each.text, answers=each.answers, id=each.id)
+            # Checked when they were stored, and there may be ten thousand.
+            each: Question.model_construct(text=each.text, answers=each.answers, id=each.id)
             for each in self.questions
         }
         found: dict[str, dict[tuple[Asked, str | None], Value]] = {n: {} for n in self.metrics}
@@ -271,7 +280,7 @@ class Results:
         return found
 
     def _scores(self, name: str) -> Callable[[Figures], Value]:
-        return _unless_failed(lambda found: self._judged[name][found.asked, found.answer])
+        return lambda found: self._judged[name][found.asked, found.answer]
 
     def _system(self, found: Figures) -> str:
         return self._label(self.experiments[found.experiment], found.arm)

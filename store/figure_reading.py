@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, Text, func, select, type_coerce
 
 from hopscope.store.figures import NOT_APPRAISED, Asked, Figures, Retrieval, Value
 from hopscope.store.schema import (
@@ -162,7 +162,9 @@ def _utilities(connection: Connection, experiment: int) -> dict[int, tuple[Value
         credits.c.step == WHOLE_RUN,
         (credits.c.rule == "total") | ((credits.c.rule == "level") & (credits.c.meter == "seper")),
     )
-    query = query.add_columns(credits.c.rule, credits.c.meter, credits.c.value, credits.c.reason)
+    # As they stand in the database: rules and meters have no characters that need be read back.
+    names = [type_coerce(column, Text) for column in (credits.c.rule, credits.c.meter)]
+    query = query.add_columns(*names, credits.c.value, credits.c.reason)
     found: dict[int, dict[int, dict[str, Value]]] = {}
     whole: dict[int, set[int]] = {}
     for run, provenance, rule, meter, value, reason in _rows(connection, query):

@@ -16,7 +16,7 @@ def build(results: Results) -> list[Table]:
     columns: list[Column] = []
     total = results.measure("seper_delta")
     for system, found in results.by_system.items():
-        asked, values = [f.asked for f in found], [total.of(f) for f in found]
+        asked, values = [f.asked for f in found], total.all(found)
         columns.append(results.ratio(asked, values, [f.tokens / 1000 for f in found]))
         rows.append({"system": system, "part": "whole run"})
         for ordinal, made in sorted(by_ordinal(results, system).items()):

@@ -36,8 +36,7 @@ def _table(results: Results, measure: Measure) -> Table:
         row = (dataset(experiment), arm.workflow)
         cells.setdefault((row, f"k={_k(arm)}, {experiment.reader}"), []).append(found)
     columns: list[Column] = [
-        results.mean([found.asked for found in rows], [measure.of(found) for found in rows])
-        for rows in cells.values()
+        results.mean([found.asked for found in rows], measure.all(rows)) for rows in cells.values()
     ]
     figures = estimates(columns, results.bootstrap)
     rows: dict[Row, dict[str, Cell]] = {}

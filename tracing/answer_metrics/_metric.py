@@ -76,7 +76,11 @@ class StringMetric:
         if isinstance(found, str):
             return found
         answer = case.answer or ""
-        return max(self.compare(answer, gold) for gold in found) if answer.strip() else 0.0
+        if not answer.strip():
+            return 0.0
+        if len(found) == 1:
+            return self.compare(answer, found[0])
+        return max(self.compare(answer, gold) for gold in found)
 
     def _measurement(self, found: float | str) -> Measurement:
         if isinstance(found, str):
@@ -88,7 +92,8 @@ def comparable(case: Case, normaliser: Normaliser | None = None) -> list[str] | 
     """The golds that the answer can be compared with, or why there is nothing to compare."""
     if case.answer is None:
         return NO_ANSWER
-    golds = [gold for gold in dict.fromkeys(case.question.answers) if gold.strip()]
+    given = case.question.answers
+    golds = [gold for gold in (dict.fromkeys(given) if len(given) > 1 else given) if gold.strip()]
     if not golds:
         return NO_GOLD
     if normaliser is not None:
