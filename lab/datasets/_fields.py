@@ -73,7 +73,7 @@ def texts(record: Fields, key: str) -> list[str]:
         return []
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise Malformed(f"{key!r} is {_named(value)}; it must be a list of texts")
+        raise Malformed(f"{key!r} is {_named(value)}; it must be a text or a list of texts")
     return [_sound(key, each) for each in found]
 
 
@@ -117,5 +117,7 @@ def _sound(key: str, value: str) -> str:
 
 
 def _named(value: object) -> str:
-    names = {str: "an empty text", dict: "an object", list: "a list", bool: "true or false"}
+    if isinstance(value, str) and not value.strip():
+        return "an empty text"
+    names = {str: "a text", dict: "an object", list: "a list", bool: "true or false"}
     return names.get(type(value), f"{value!r}")
