@@ -5,6 +5,7 @@ rules, and saves them as they come. Then lists and shows runs chosen by chance, 
 as commands from their start, and prints how the database goes about their queries.
 
     python benchmarks/store.py [--steps 1000000] [--db URL|FILE] [--plans] [--json]
+    python benchmarks/store.py --writes 500 [--db URL|FILE]       # one transaction after the other
 """
 
 import argparse
@@ -151,12 +152,34 @@ def fill(store: Store, steps: int, chance: random.Random) -> list[str]:
     ids: list[str] = []
     while batch := list(islice(found, BATCH)):
         store.save_all(batch)
-        measured = [Appraisal(run_id=r.id, provenance=PROVENANCE, measured=STARTED) for r in batch]
-        store.save_credits([c for run in batch for c in credits(run, chance)], measured)
+        measured = [c for run in batch for c in credits(run, chance)]
+        store.save_credits(measured, map(_appraisal, batch))
         ids += [run.id for run in batch]
         if sys.stderr.isatty():
             print(f"\r{len(ids) * STEPS} steps", end="", file=sys.stderr, flush=True)
     return ids
+
+
+def write_rate(store: Store, count: int, chance: random.Random) -> dict[str, float]:
+    """How fast one process saves runs with their credits, each as soon as it is done: by the clock,
+    and by the seconds that this process computed. The runs are made before."""
+    made = list(runs(count, list(passages(CORPUS // 10)), chance))
+    measured = [(list(credits(run, chance)), _appraisal(run)) for run in made]
+    begun, busy = time.perf_counter(), time.process_time()
+    for run, (found, appraisal) in zip(made, measured, strict=True):
+        store.save(run)
+        store.save_credits(found, [appraisal])
+    seconds, processor = time.perf_counter() - begun, time.process_time() - busy
+    return {
+        "runs": count,
+        "steps": count * STEPS,
+        "steps saved per second": round(count * STEPS / seconds),
+        "steps saved per second of processor": round(count * STEPS / processor),
+    }
+
+
+def _appraisal(run: Run) -> Appraisal:
+    return Appraisal(run_id=run.id, provenance=PROVENANCE, measured=STARTED)
 
 
 def show(store: Store, run_id: str) -> None:
@@ -228,11 +251,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--db", help="an empty database to fill and keep; else a file for a while")
+    parser.add_argument("--writes", type=int, metavar="RUNS", help="only save runs, one by one")
     parser.add_argument("--plans", action="store_true", help="print the queries' plans as well")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(given.db or str(Path(folder) / "runs.db"), max(STEPS, given.steps))
+        db = given.db or str(Path(folder) / "runs.db")
+        if given.writes:
+            with Store.open(db) as store:
+                print(json.dumps(write_rate(store, given.writes, random.Random(0)), indent=2))
+            return
+        found = measure(db, max(STEPS, given.steps))
     if given.json:
         print(json.dumps(found, indent=2))
         return
