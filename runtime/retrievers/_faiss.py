@@ -4,6 +4,7 @@ faiss-cpu and faiss-gpu both ship the module `faiss`; which of them is installed
 module. Where faiss finds a GPU, indexes that can are moved there for building and searching.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ TRAINING = 262_144
 """Vectors that clusters are learned from, at most; a sample by seed 0 of more."""
 SEARCH_DEFAULTS = {"nprobe": 16, "efSearch": 64}
 """Lists looked into and candidates kept; faiss's own, 1 and 16, miss many neighbours."""
+_PLACE = re.compile(r"^Error in .* at \S+:\d+: (Error: )?('.*' failed: )?")
 
 
 def module() -> Any:
@@ -144,7 +146,6 @@ def _sample(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _reason(error: Exception) -> str:
-    """The last part of faiss's message, without the place in its source."""
+    """The last part of faiss's message, without the place in its source and what was tested."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else type(error).__name__
-    return text.rpartition("Error: ")[2] or text
+    return _PLACE.sub("", lines[0]) if lines else type(error).__name__

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 KIND = "dense"
 INDEX = "dense.faiss"
 FLAT = "Flat"
-BATCH_TOKENS = 16_384
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -148,7 +147,7 @@ def create(
     encoder: str,
     faiss: str = FLAT,
     device: Device = "auto",
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
     overwrite: bool = False,
     progress: Progress = silent,
 ) -> Manifest:
@@ -163,7 +162,8 @@ def create(
         encoder: as `encoders.naming.parse` reads it.
         faiss: a factory string.
         device: where passages are encoded.
-        batch_tokens: passages times tokens encoded together; bounds the memory used.
+        batch_tokens: passages times tokens encoded together, which bounds the memory used; else as
+            many as suit the device.
         overwrite: whether an index in the folder is replaced.
         progress: told how far it is.
 

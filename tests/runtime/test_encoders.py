@@ -4,17 +4,19 @@ The expected vectors come from `tests.encoders.states`, BERT in numpy over token
 out here; T5 is asked directly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from transformers import T5Model
 
 from hopscope.runtime.encoders import conventions, naming
+from hopscope.runtime.encoders._loading import Loaded
 from hopscope.runtime.encoders.encoder import Encoder, load
 from hopscope.runtime.errors import MissingExtra, UsageError
 from hopscope.runtime.types import Passage
@@ -134,6 +136,24 @@ def test_padding_and_order_change_nothing(tmp_path: Path, family: str) -> None:
     alone = encoder(f"{name}:{folder}", batch_tokens=1)
     for passage, vector in zip(passages, together, strict=True):
         assert vector == pytest.approx(alone.passages([passage]).vectors[0], abs=2e-5)
+
+
+def test_a_processor_computes_fewer_together_than_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of a GPU's size are slower there by half."""
+    made = load(naming.parse(f"contriever:{encoders.bert(tmp_path / 'model')}"), device="cpu")
+    sizes = []
+    compute = made._compute
+
+    def counted(side: Loaded, rows: Sequence[list[int]]) -> NDArray[np.float32]:
+        sizes.append(len(rows))
+        return compute(side, rows)
+
+    monkeypatch.setattr(made, "_compute", counted)
+    texts = [Passage(text="fox " * 30)] * 100
+    assert len(made.passages(texts).vectors) == 100
+    assert sizes == [64, 36]
 
 
 @pytest.mark.parametrize(("family", "limit"), [("bert", 40), ("ance", 38), ("aar-ance", 128)])
