@@ -2,15 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopscope.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from hopscope.runtime.ports import Entailment, Reader, Retriever
     from hopscope.runtime.run import Workflow
+    from hopscope.store.store import Store
+
+Kept = TypeVar("Kept")
 
 HOPLAND = "hopland"
 TINY = "tiny"
@@ -98,18 +101,21 @@ def reader(spec: str) -> "Reader":
     options = parse_pairs(given) | _named(build, "model", model, f"--reader {named}")
     cache = options.pop("cache", None)
     built: Reader = build(**components.parse_options(build, options))
-    return built if cache is None else _kept(built, cache)
+    if cache is None:
+        return built
+    from hopscope.runtime.readers._cached import KeptReader
+
+    return _kept(cache, lambda store: KeptReader(built, store.answers))
 
 
-def _kept(reader: "Reader", location: str) -> "Reader":
-    """A reader whose answers are kept in a database."""
+def _kept(location: str, keep: "Callable[[Store], Kept]") -> "Kept":
+    """What keeps answers in a database, which is closed with it."""
     import weakref
 
-    from hopscope.runtime.readers._cached import KeptReader
     from hopscope.store.store import Store
 
     store = Store.open(location)
-    kept = KeptReader(reader, store.answers)
+    kept = keep(store)
     weakref.finalize(kept, store.close)
     return kept
 
@@ -138,20 +144,11 @@ def entailment(spec: str) -> "Entailment":
     options = parse_pairs(given) | _named(build, "model", model, flag)
     cache = options.pop("cache", None)
     built: Entailment = build(**components.parse_options(build, options))
-    return built if cache is None else _kept_pairs(built, cache)
-
-
-def _kept_pairs(entailment: "Entailment", location: str) -> "Entailment":
-    """An entailment whose answers are kept in a database."""
-    import weakref
-
-    from hopscope.store.store import Store
+    if cache is None:
+        return built
     from hopscope.tracing.entailments._kept import KeptEntailment
 
-    store = Store.open(location)
-    kept = KeptEntailment(entailment, store.entailments)
-    weakref.finalize(kept, store.close)
-    return kept
+    return _kept(cache, lambda store: KeptEntailment(built, store.entailments))
 
 
 def _named(build: Any, option: str, value: str, flag: str) -> dict[str, str]:
