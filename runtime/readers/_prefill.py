@@ -54,6 +54,8 @@ class Prefill:
         self._cuttable = kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
         self.tree = PrefixTree(limit if self._cuttable else 0)
         self._room = Room(self.tree.limit)
+        # A compiled model cannot be given a tensor and a view of it both.
+        self._in_place = forwarder.model._compiled_call_impl is None
 
     def forget(self) -> None:
         """Let go of everything."""
@@ -97,7 +99,8 @@ class Prefill:
             runs.append([_Cut(made.cache, row, tokens[-1]).view()])
             copies.append(len(list(same)))
         mask = self._forwarder.mask([len(wanted[place].ids) for place in parents])
-        cache = joined(runs, tokens, max(tokens), copies=copies, room=self._room, size=size)
+        cache = self._empty()
+        joined(runs, tokens, max(tokens), cache=cache, copies=copies, room=self._room, size=size)
         return cache, mask
 
     def _match(self, wanted: Wanted) -> Match:
@@ -155,14 +158,20 @@ class Prefill:
         new, mask = self._forwarder.rows(ids, columns)
         past = max(map(len, ids)) - columns
         tokens = [max(0, len(s) - columns) for s in ids]
+        cache = self._empty()
         if past:
+            runs = [match.runs for match in at_hand]
             size = Size(past + columns, len(members))
-            cache = joined([match.runs for match in at_hand], tokens, past, room=Room(0), size=size)
-        else:
-            cache = RoomyCache() if self._cuttable else DynamicCache(config=self._config)
+            joined(runs, tokens, past, cache=cache, room=Room(0), size=size)
         keep = max(wanted[i].logits for i in members)
         logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
         return Pass(members, cache, mask, logits)
+
+    def _empty(self) -> Any:
+        """A cache of nothing."""
+        if not self._cuttable:
+            return DynamicCache(config=self._config)
+        return RoomyCache() if self._in_place else DynamicCache()
 
 
 def after(passes: Sequence[Pass]) -> Tensor:
@@ -194,13 +203,14 @@ def joined(
     tokens: Sequence[int],
     width: int,
     *,
+    cache: Any,
     room: Room,
     size: Size,
     copies: Sequence[int] = (),
-) -> RoomyCache:
-    """A cache with the first `tokens` of each row's runs, padded on the left to `width`; of each
-    row so many copies, by default one. It has room for rows and positions up to `size`."""
-    cache = RoomyCache()
+) -> None:
+    """Write the first `tokens` of each row's runs to an empty cache, padded on the left to `width`;
+    of each row so many copies, by default one. There is room for rows and positions up to `size`,
+    unless the cache is transformers'."""
     runs = [list(row) for row in rows]
     times = copies or [1] * len(runs)
     sample = next(row[0] for row in runs if row)
@@ -219,5 +229,8 @@ def joined(
                     same[:, :, column : column + part.shape[1]] = part
                     column += part.shape[1]
             sides.append(full)
-        cache.fill(*sides, rows=sum(times), tokens=width)
-    return cache
+        if isinstance(cache, RoomyCache):
+            cache.fill(sides[0], sides[1], sum(times), width)
+        else:
+            shown = [side[: sum(times), :, :width] for side in sides]
+            cache.update(*shown, layer)

@@ -14,6 +14,8 @@ from hopscope.runtime.readers._batches import Size
 class RoomyLayer(DynamicLayer):
     """One layer; its tensors are (row, head, token, coordinate)."""
 
+    keys: Tensor
+    values: Tensor
     _room: tuple[Tensor, Tensor]
     """What `keys` and `values` show the first rows and tokens of."""
 
@@ -31,7 +33,7 @@ class RoomyLayer(DynamicLayer):
         if not self.is_initialized:
             self.fill(key_states, value_states, key_states.shape[0], key_states.shape[2])
         else:
-            rows, _, start, _ = self.keys.shape
+            rows, start = self.keys.shape[0], self.keys.shape[2]
             end = start + key_states.shape[2]
             if end > self._room[0].shape[2]:
                 self._room = (_widened(self.keys, end), _widened(self.values, end))
@@ -68,12 +70,14 @@ class RoomyCache(Cache):
         """Row i becomes what row `beam_idx[i]` was."""
         stay = beam_idx.new_tensor(range(len(beam_idx)))
         moved = (beam_idx != stay).nonzero().squeeze(-1)
-        for layer in self.layers:
+        layers: Any = self.layers
+        for layer in layers:
             layer.take(beam_idx, moved)
 
     def fill(self, keys: Tensor, values: Tensor, rows: int, tokens: int) -> None:
         """One more layer, see there."""
-        layer = RoomyLayer()
+        make: Any = RoomyLayer  # its base is not typed
+        layer = make()
         layer.fill(keys, values, rows, tokens)
         self.layers.append(layer)
 

@@ -1,6 +1,7 @@
 """A cache that is written in place against transformers' own, which copies."""
 
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -38,7 +39,7 @@ def test_rows_come_and_go_as_in_a_cache_that_copies(rows: int, width: int) -> No
         else:
             ours.update(keys.clone(), values.clone(), layer)
     if rows:
-        ours = joined(runs, [5, 5], 5, room=Room(0), size=Size(max(5, width), rows))
+        joined(runs, [5, 5], 5, cache=ours, room=Room(0), size=Size(max(5, width), rows))
     count = 2
     for step in range(25):
         parents = [dice.randrange(count) for _ in range(dice.randint(1, 9))]
@@ -63,10 +64,13 @@ def test_what_need_not_move_stays() -> None:
     assert settled([]) == []
 
 
-def test_copies_of_a_row_lie_side_by_side_behind_zeros() -> None:
+@pytest.mark.parametrize("kind", [RoomyCache, DynamicCache])
+def test_copies_of_a_row_lie_side_by_side_behind_zeros(kind: Any) -> None:
     generator = torch.Generator().manual_seed(0)
     runs = [[(side(generator, 1, n)[0], side(generator, 1, n)[0])] for n in (2, 4)]
-    cache = joined([[runs[0]], [runs[1]]], [2, 4], 4, room=Room(0), size=Size(6, 5), copies=[3, 1])
+    cache = kind()
+    rows, size = [[runs[0]], [runs[1]]], Size(6, 5)
+    joined(rows, [2, 4], 4, cache=cache, room=Room(0), size=size, copies=[3, 1])
     [layer] = cache.layers
     assert layer.keys.shape == (4, HEADS, 4, SIZE)
     for row in range(3):
