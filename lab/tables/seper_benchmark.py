@@ -18,6 +18,8 @@ from hopscope.store.figures import Figures
 
 Row = tuple[str, str]
 """Dataset and workflow."""
+Across = tuple[int, str]
+"""Passages per retrieval, and reader."""
 
 
 def build(results: Results) -> list[Table]:
@@ -30,11 +32,11 @@ def _table(results: Results, measure: Measure) -> Table:
         for experiment in results.experiments.values()
         for arm in experiment.arms
     }
-    cells: dict[tuple[Row, str], list[Figures]] = {}
+    cells: dict[tuple[Row, Across], list[Figures]] = {}
     for found in results.figures:
         experiment, arm = arms[found.experiment, found.arm]
         row = (dataset(experiment), arm.workflow)
-        cells.setdefault((row, f"k={_k(arm)}, {experiment.reader}"), []).append(found)
+        cells.setdefault((row, (_k(arm), experiment.reader)), []).append(found)
     columns: list[Column] = [
         results.mean([found.asked for found in rows], measure.all(rows)) for rows in cells.values()
     ]
@@ -42,8 +44,8 @@ def _table(results: Results, measure: Measure) -> Table:
     rows: dict[Row, dict[str, Cell]] = {}
     for (row, across), figure in zip(cells, figures, strict=True):
         of_row = rows.setdefault(row, {"dataset": row[0], "workflow": row[1]})
-        of_row[across] = figure
-    heads = sorted({across for _, across in cells})
+        of_row[_head(across)] = figure
+    heads = [_head(across) for across in sorted({across for _, across in cells})]
     return Table(
         name=f"seper_benchmark_{measure.name}",
         title=f"{measure.heading} by dataset and workflow",
@@ -63,8 +65,12 @@ def dataset(experiment: Experiment) -> str:
     return Path(given).stem if isinstance(given, str) and given else experiment.name
 
 
-def _k(arm: Arm) -> str:
+def _head(across: Across) -> str:
+    return "k={}, {}".format(*across)
+
+
+def _k(arm: Arm) -> int:
     """Passages per retrieval, or 0 for workflows that do not retrieve."""
     options = arm.settings.get("options")
     k = options.get("k") if isinstance(options, dict) else None
-    return "0" if k is None else str(k)
+    return k if isinstance(k, int) else 0

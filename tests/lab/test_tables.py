@@ -123,15 +123,19 @@ def test_credit_per_1000_tokens_is_a_ratio_of_sums() -> None:
 
 
 def test_the_layout_of_sepers_benchmark() -> None:
-    both = (experiment("a", data="data/nq.jsonl"), experiment("b", reader="big@2"))
+    """k=10 comes after k=3, as in the paper."""
+    naive, ircot = experiment().arms
+    arms = {"arms": (naive.model_copy(update={"settings": {"options": {"k": 10}}}), ircot)}
+    given = (experiment("a", data="data/nq.jsonl"), experiment("b", reader="big@2"))
+    both = [each.model_copy(update=arms) for each in given]
     level, change = seper_benchmark.build(results(*both))
     assert (level.name, change.name) == ("seper_benchmark_seper", "seper_benchmark_seper_delta")
-    heads = ["k=3, big@2", "k=3, tiny@1", "k=5, big@2", "k=5, tiny@1"]
+    heads = ["k=3, big@2", "k=3, tiny@1", "k=10, big@2", "k=10, tiny@1"]
     assert list(level.columns) == ["dataset", "workflow", *heads]
     rows = {(row["dataset"], row["workflow"]): row for row in level.rows}
     assert set(rows) == {("nq", "naive"), ("nq", "ircot"), ("b", "naive"), ("b", "ircot")}
-    assert figure(rows["nq", "naive"]["k=5, tiny@1"]) == (0.6, 3, 4)
-    assert "k=5, big@2" not in rows["nq", "naive"]
+    assert figure(rows["nq", "naive"]["k=10, tiny@1"]) == (0.6, 3, 4)
+    assert "k=10, big@2" not in rows["nq", "naive"]
 
 
 def test_relative_win_ratios() -> None:
