@@ -75,7 +75,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1#hopland"
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        except subprocess.TimeoutExpired:  # it does not listen while it starts
+            server.kill()
+            server.wait()
 
 
 def environment() -> dict[str, str]:
