@@ -65,6 +65,23 @@ def _group() -> None:
     """Write experiments in forms that other tools read."""
 
 
+@app.command("settings")
+def settings(experiment: Name, db: Database = None) -> None:
+    """How an experiment was made, as JSON on stdout: settings, revisions of models, seed; and of
+    each command that worked on it the versions and hardware."""
+    from hopscope.store.store import Store
+
+    with Store.open(db, create=False) as store:
+        found = store.experiments.find(experiment)
+        sittings = store.experiments.sittings(experiment)
+    render.print_json(
+        {
+            "experiment": found.model_dump(mode="json"),
+            "sittings": [sitting.model_dump(mode="json") for sitting in sittings],
+        }
+    )
+
+
 @app.command("rows")
 def rows(
     experiment: Name,

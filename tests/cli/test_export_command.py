@@ -28,6 +28,16 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+def test_how_it_was_made(capsys: pytest.CaptureFixture[str], database: list[str]) -> None:
+    code, out, _ = call(capsys, "export", "settings", "done", *database)
+    found = json.loads(out)
+    assert code == 0
+    assert found["experiment"]["retriever"].startswith("bm25:hopland@")
+    assert [sitting["owner"] for sitting in found["sittings"]] == ["here"]
+    code, _, err = call(capsys, "export", "settings", "nowhere", *database)
+    assert (code, "no experiment 'nowhere'" in err) == (2, True)
+
+
 def test_rows_of_all_runs_steps_and_credits(
     capsys: pytest.CaptureFixture[str], database: list[str], runs: list[Run], tmp_path: Path
 ) -> None:
