@@ -100,9 +100,10 @@ def _stored(ranked: list[dict[str, Any]]) -> Iterator[Stored]:
 def _writer(java: Any) -> Any:
     """Writes Java objects by their fields, those of a document without Lucene's notes on them."""
     writer = java("com.fasterxml.jackson.databind.ObjectMapper")()
-    visible = java("com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility").ANY
-    kind = java("com.fasterxml.jackson.annotation.PropertyAccessor").FIELD
-    writer.setVisibility(kind, visible)
+    visible = java("com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility")
+    parts = java("com.fasterxml.jackson.annotation.PropertyAccessor")
+    writer.setVisibility(parts.ALL, visible.NONE)  # a getter would give the text once more
+    writer.setVisibility(parts.FIELD, visible.ANY)
     value = java("com.fasterxml.jackson.annotation.JsonIgnoreProperties$Value")
     field = java("java.lang.Class").forName("org.apache.lucene.document.StoredField")
     unread = value.forIgnoredProperties("type", "tokenStream")
