@@ -9,7 +9,6 @@ ours.
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 
 from hopscope.runtime import fitting
 from hopscope.runtime.errors import UsageError
@@ -47,6 +46,10 @@ def as_passage(summary: str, id: str = "") -> Passage:
     return Passage(id=id, title="Summary", text=summary, source=SOURCE)
 
 
+class _NothingFits(Exception):
+    """The first passage alone is too long for the reader."""
+
+
 @dataclass(frozen=True)
 class Summary:
     """See the module."""
@@ -67,8 +70,8 @@ class Summary:
         return f"summary(words={self.words})"
 
     def compress(self, asked: Sequence[Candidates]) -> list[Compressed]:
-        """As the protocol says; what does not fit the reader is left out from the end, and an
-        empty summary leaves nothing.
+        """As the protocol says; what does not fit the reader is left out from the end. An empty
+        summary leaves nothing, nor do passages of which not even the first one fits.
 
         Raises:
             ReaderError: the reader failed.
@@ -76,8 +79,15 @@ class Summary:
         return [self._summarise(candidates) for candidates in asked]
 
     def _summarise(self, candidates: Candidates) -> Compressed:
-        ask = partial(request, candidates.query, seed=self.seed, words=self.words)
-        reply = fitting.generate(self, candidates.passages, ask)
+        def ask(shown: Sequence[Passage]) -> GenerationRequest:
+            if not shown:  # of no documents a reader makes up a summary
+                raise _NothingFits
+            return request(candidates.query, shown, seed=self.seed, words=self.words)
+
+        try:
+            reply = fitting.generate(self, candidates.passages, ask)
+        except _NothingFits:
+            return Compressed((), 0, 0)
         text = cut(reply.text, self.words)
         keys = (passage.key for passage in candidates.passages)
         made = as_passage(text, f"{SOURCE}-{digest(candidates.query, *keys, text)[:16]}")

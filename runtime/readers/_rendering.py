@@ -43,7 +43,7 @@ class Renderer:
         prompt = self._defused(prompt)
         if self._chat:
             return self._tokenize(self._chat_text(prompt.messages) + prompt.prefix)
-        ids: list[int] = self._tokenizer(plain_text(prompt)).input_ids
+        ids: list[int] = self._tokenizer(plain_text(prompt), verbose=False).input_ids
         while ids and ids[-1] in self._end_ids:  # some tokenizers close every text they are given
             ids.pop()
         return ids
@@ -74,7 +74,8 @@ class Renderer:
         return prompt.model_copy(update=update)
 
     def _tokenize(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer(text, add_special_tokens=False).input_ids
+        # verbose would warn of what the reader refuses in its own words: a prompt that is too long.
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False).input_ids
         return ids
 
     def _chat_text(self, messages: Sequence[Message]) -> str:

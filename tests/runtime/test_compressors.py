@@ -301,6 +301,14 @@ def test_an_empty_summary_leaves_nothing() -> None:
     assert found.hits == ()
 
 
+def test_passages_that_do_not_fit_are_not_summarised() -> None:
+    """Asked without documents, a reader makes a summary up."""
+    reader = Talker([ContextOverflow("talker", 900, 20, 512)])
+    [found] = summary.build(reader=reader).compress([candidates(ALBA)])
+    assert found == ((), 0, 0)
+    assert [request.prompt.shown for request in reader.requests] == [("p0",)]
+
+
 def test_summaries_of_different_passages_have_different_keys() -> None:
     found = summary.build(reader=Talker(["Same.", "Same."])).compress(
         [candidates(ALBA), candidates(ALBA, LISBON)]
