@@ -12,6 +12,7 @@ from hopscope.cli import wiring
 from hopscope.runtime import prompts
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.readers import hf, tiny
+from hopscope.runtime.readers._prefill import Wanted
 from hopscope.runtime.readers._prefixes import Layers, PrefixTree
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Scored, ScoreRequest
 
@@ -122,6 +123,16 @@ def test_contexts_of_one_call_share_what_they_begin_with(llama: Any) -> None:
         for end in range(1, len(ids) + 1)
     }
     assert counted[0] <= 1.3 * len(prefixes)
+
+
+def test_what_nobody_waits_for_is_read_with_the_others(llama: Any) -> None:
+    """A pass for each costs more than the arithmetic in it."""
+    leader = tuple(range(3, 103))
+    follower, apart = (*leader[:80], *range(200, 210)), tuple(range(250, 262))
+    with torch.inference_mode():
+        made = llama._decoder._prefill.read([Wanted(apart), Wanted(leader), Wanted(follower)])
+    assert [each.members for each in made] == [[1], [0, 2]]
+    assert llama.forwarded.tokens == 100 + 2 * 12
 
 
 def test_the_last_used_are_kept_within_the_bound() -> None:
