@@ -31,6 +31,8 @@ from hopscope.store.experiment_records import Arm, Claimed, Entry, Experiment, I
 from hopscope.store.store import Store
 
 IN_MEMORY = "sqlite://"
+AT_A_TIME = "questions_per_worker"
+"""Under which a sitting keeps `--threads`; its "threads" are those that a worker computes in."""
 
 
 class Asked(NamedTuple):
@@ -152,7 +154,7 @@ def execute(asked: Asked, go: Go) -> int:
             hardware = {
                 **ready.hardware,
                 "workers": go.workers,
-                "threads": go.threads,
+                AT_A_TIME: go.threads,
                 "executor": "ray" if go.on_ray else "local",
             }
             stopped = _work(store, pool, planned, go, hardware)
@@ -321,7 +323,7 @@ def _threads(store: Store, name: str) -> int:
     """Questions that a worker was at at a time when an experiment was last worked on."""
     last = store.experiments.sittings(name)[-1:]
     hardware = last[0].environment.get("hardware") if last else None
-    threads = hardware.get("threads") if isinstance(hardware, dict) else None
+    threads = hardware.get(AT_A_TIME) if isinstance(hardware, dict) else None
     return threads if isinstance(threads, int) else 1
 
 

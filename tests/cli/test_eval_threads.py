@@ -92,14 +92,28 @@ def test_runs_and_credits_are_those_of_one_after_the_other(folder: Path) -> None
 
 
 @pytest.mark.slow
-def test_eval_takes_threads(folder: Path, tmp_path: Path) -> None:
+def test_eval_takes_threads(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what is left is estimated to take as long as with the threads of before."""
     database = tmp_path / "runs.db"
-    call(
+    asked = [
         "eval", str(folder / "asked.jsonl"), "-w", "naive", "--reader", f"hf:{folder / 'model'}",
         "--corpus", str(folder / "index"), "--meter", "seper", "--rule", "trajectory",
-        "--samples", "2", "--name", "films", "--threads", "3", "--db", str(database),
-    )  # fmt: skip
+        "--samples", "2", "--name", "films", "--db", str(database),
+    ]  # fmt: skip
+    call(*asked, "--limit", "3", "--threads", "3")
     with Store.open(database) as store:
-        assert [item.status for item in store.experiments.items("films")] == ["ok"] * QUESTIONS
+        items = store.experiments.items("films")
+        assert [item.status for item in items] == ["ok"] * 3
         [sitting] = store.experiments.sittings("films")
-        assert sitting.environment["hardware"]["threads"] == 3
+        assert sitting.environment["hardware"]["questions_per_worker"] == 3
+        measured = store.experiments.appraisals("films")
+        seconds = sum(a.seconds for found in measured.values() for a in found)
+        seconds += sum(item.outcome.seconds for item in items if item.outcome)
+
+    capsys.readouterr()
+    call(*asked, "--dry-run", "--json")
+    [estimate] = json.loads(capsys.readouterr().out)["estimates"]
+    assert (estimate["items"], estimate["n"]) == (QUESTIONS - 3, 3)
+    assert estimate["seconds"] == pytest.approx(seconds / 3)
