@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hopscope.cli.spending import Spending
-from hopscope.runtime.checkpoints import Checkpoints
 from hopscope.runtime.types import Question, Record
+
+if TYPE_CHECKING:
+    from hopscope.runtime.checkpoints import Checkpoints
 
 
 class Settings(Record):
@@ -24,10 +27,12 @@ class Settings(Record):
 
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[Checkpoints | None]:
+def opened(path: Path | None) -> "Iterator[Checkpoints | None]":
     """The checkpoints in a file; None without one."""
     if path is None:
         yield None
         return
+    from hopscope.runtime.checkpoints import Checkpoints
+
     with Checkpoints.open(path) as checkpoints:
         yield checkpoints

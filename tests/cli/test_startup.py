@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hopscope.cli.main import COMMANDS, main
+from hopscope.cli.commands import COMMANDS
+from hopscope.cli.main import main
 from hopscope.runtime.types import Question, Run
 from hopscope.store.store import Store
 

@@ -1,0 +1,66 @@
+"""Which commands there are. A module is imported when one of its commands is mounted."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from hopscope import __version__
+
+COMMANDS = {
+    "demo": "demo:demo",
+    "run": "run:run_command",
+    "resume": "resume:resume",
+    "eval": "eval:eval_command",
+    "show": "show:show",
+    "credit": "credit:credit",
+    "ls": "show:ls",
+    "score": "score:score",
+    "errors": "errors:errors",
+    "erag": "erag:erag",
+    "compare": "compare:compare",
+    "list": "listing:list_components",
+    "doctor": "doctor:doctor",
+    "index": "index:app",
+    "budget": "budget:app",
+    "db": "db:app",
+    "export": "export:app",
+    "eor": "eor:app",
+    "lab": "lab:app",
+}
+"""Each command's module in `hopscope.cli` and its name there, in the order of `--help`."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hopscope {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Multi-step RAG workflows that tell what each retrieval was worth."""
+
+
+def mounted(names: Iterable[str]) -> typer.Typer:
+    """A command line of these commands."""
+    app = typer.Typer(
+        name="hopscope",
+        help="Multi-step RAG workflows that tell what each retrieval was worth.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"hopscope.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
