@@ -1,5 +1,6 @@
 """The transformers reader against the model itself, fed one unpadded sequence at a time."""
 
+import logging
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -279,6 +280,21 @@ def test_the_prompt_and_its_output_must_fit_the_context(tmp_path: Path) -> None:
     assert (caught.value.tokens, caught.value.allowed) == (length, length - 1)
     with pytest.raises(ContextOverflow):
         reader.score([ScoreRequest(prompt=PROMPTS[1], token_ids=(5,) * (65 - length))])
+
+
+def test_of_a_prompt_that_is_too_long_only_the_reader_tells(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """transformers would warn of indexing errors, which the refusal prevents."""
+    reader: Any = hf.build(model=str(models.tiny_llama(tmp_path / "model")))
+    reader._tokenizer.model_max_length = 8
+    told = logging.getLogger("transformers")
+    told.addHandler(caplog.handler)
+    try:
+        assert len(prompt_ids(reader, PROMPTS[1])) > 8
+    finally:
+        told.removeHandler(caplog.handler)
+    assert not caplog.records
 
 
 def test_a_token_the_model_does_not_have_is_refused(llama: Any) -> None:
