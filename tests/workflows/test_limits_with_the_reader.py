@@ -1,6 +1,7 @@
 """Limits with the embedded reader, whose calls differ in size and are not known beforehand."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,13 +17,14 @@ from hopscope.runtime.types import (
     GenerationRequest,
     Passage,
     Question,
+    Run,
     Scored,
     ScoreRequest,
 )
 from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.forest import Forest
 from hopscope.tracing.metering import MeteredReader
-from hopscope.tracing.policies import grogu, repeat
+from hopscope.tracing.policies import repeat
 from hopscope.tracing.policies._value_file import Bin, Head, Staged, ValueFile
 from hopscope.tracing.policies.value import Value
 from hopscope.tracing.signals import NAMES, STAGES
@@ -89,6 +91,7 @@ class Sized:
         self.name = reader.name
         self._reader = reader
         self.sizes: list[int] = []
+        self.scored = 0
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         found = self._reader.generate(requests)
@@ -98,6 +101,7 @@ class Sized:
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         found = self._reader.score(requests)
         self.sizes += [each.usage.tokens for each in found]
+        self.scored += len(found)
         return found
 
 
@@ -118,30 +122,28 @@ def curious() -> Policy:
     return Value(ValueFile(**its, price=0.0, signals=NAMES, heads=heads), "curious")
 
 
-@pytest.mark.parametrize("policy", [grogu.build(threshold=-9), curious()], ids=lambda p: p.name)
-@settings(
-    max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors]
-)
-@given(
-    tokens=st.none() | st.integers(0, 3000),
-    calls=st.none() | st.integers(0, 20),
-)
-def test_scores_that_a_policy_asks_for_are_within_the_limits(
-    embedded: Reader, policy: Policy, tokens: int | None, calls: int | None
-) -> None:
-    sized = Sized(embedded)
+def asked(reader: Reader, limits: Limits) -> tuple[Run, Sized]:
+    sized = Sized(reader)
     deps = Deps(
         reader=sized,
         retriever=ScriptedRetriever(lambda _: PASSAGES),
-        policy=policy,
-        ledger=Ledger(Limits(tokens=tokens, calls=calls)),
+        policy=curious(),
+        ledger=Ledger(limits),
     )
-    result = run(wiring.workflow("ircot", {"max_steps": "2"}), ASKED, deps)
+    return run(wiring.workflow("ircot", {"max_steps": "2"}), ASKED, deps), sized
 
-    assert result.status == "ok", result.error
-    assert result.answer is not None
-    assert result.usage.tokens == sum(sized.sizes), "what is scored counts, too"
-    if tokens is not None:
-        assert sum(sized.sizes) < tokens + max(sized.sizes, default=0) or not sized.sizes
-    if calls is not None:
-        assert len(sized.sizes) <= calls
+
+def test_scores_that_a_policy_asks_for_are_within_the_limits(embedded: Reader) -> None:
+    """At each limit of calls, and of tokens wherever a call ends, that the run can reach."""
+    _, free = asked(embedded, Limits())
+    assert free.scored, "or this would test nothing"
+    reached = [Limits(calls=calls) for calls in range(len(free.sizes))]
+    reached += [Limits(tokens=tokens) for tokens in accumulate(free.sizes[:-1])]
+    for limits in reached:
+        result, sized = asked(embedded, limits)
+        assert (result.status, result.answer is None) == ("ok", False)
+        assert result.usage.tokens == sum(sized.sizes), "what is scored counts, too"
+        if limits.calls is not None:
+            assert len(sized.sizes) <= limits.calls
+        if limits.tokens is not None:
+            assert sum(sized.sizes) < limits.tokens + max(sized.sizes)
