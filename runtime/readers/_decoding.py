@@ -61,7 +61,7 @@ class Decoder:
 
     def forget(self) -> None:
         """Let go of all prefixes, so that what comes is computed as if it were the first."""
-        self._prefill.forget()
+        self._prefill.tree.clear()
         self._kept = None
 
     def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:

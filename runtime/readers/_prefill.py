@@ -57,11 +57,6 @@ class Prefill:
         # A compiled model cannot be given a tensor and a view of it both.
         self._in_place = forwarder.model._compiled_call_impl is None
 
-    def forget(self) -> None:
-        """Let go of everything."""
-        self.tree.clear()
-        self._room.clear()
-
     def read(self, wanted: Sequence[Wanted]) -> list[Pass]:
         """All sequences, each in one of the passes."""
         if not self.tree.limit:

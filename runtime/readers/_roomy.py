@@ -105,10 +105,6 @@ class Room:
             self._held[layer, side] = held
         return held[:count].view(shape)
 
-    def clear(self) -> None:
-        """Give all of it back."""
-        self._held.clear()
-
 
 def settled(parents: list[int]) -> list[int]:
     """An order of rows, given by the places they come from, in which as many as can be stay where
