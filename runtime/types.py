@@ -250,6 +250,8 @@ class Decision(Record):
     """In a few words."""
     retrieval: int = 0
     """Retrievals before; at 0 the question is whether to retrieve at all."""
+    stage: str | None = None
+    """The last of the policy's stages of signals that was looked at, where it has stages."""
     signals: dict[str, float] = {}
     """What was known; what could not be known is not there."""
     gain: float | None = None

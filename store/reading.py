@@ -19,6 +19,7 @@ from sqlalchemy import (
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
+    Decision,
     Exchange,
     Generation,
     GenerationRequest,
@@ -40,6 +41,7 @@ from hopscope.store.schema import (
     WHOLE_STEP,
     appraisals,
     credits,
+    decisions,
     exchanges,
     generations,
     listings,
@@ -131,16 +133,26 @@ def _credit(row: RowMapping) -> Credit:
 def _steps(connection: Connection, number: int) -> tuple[Step, ...]:
     placed = _placements(connection, number)
     asked = _exchanges(connection, number)
+    decided = _decisions(connection, number)
     roles = {"ranked", "new", "shown", "evidence", "dangling"}
     return tuple(
         Step(
-            **_fields(Step, row, but=roles | {"exchanges", "usage"}),
+            **_fields(Step, row, but=roles | {"exchanges", "decision", "usage"}),
             **{role: placed[row["position"], role] for role in roles},
             exchanges=tuple(asked[row["position"]]),
+            decision=decided.get(row["position"]),
             usage=_usage(row),
         )
         for row in _rows(connection, steps, number)
     )
+
+
+def _decisions(connection: Connection, number: int) -> dict[int, Decision]:
+    """What was decided in the steps, by position."""
+    return {
+        row["step"]: Decision(**_fields(Decision, row, but={"usage"}), usage=_usage(row))
+        for row in _rows(connection, decisions, number)
+    }
 
 
 def _placements(connection: Connection, number: int) -> dict[tuple[int, str], Any]:

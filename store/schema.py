@@ -95,7 +95,28 @@ steps = Table(
     Column("started", Instant, nullable=False),
     Column("seconds", Double, nullable=False),
     Column("span_id", AnyText, nullable=False),
-    Column("decision", JSON(none_as_null=True)),  # Step.decision
+)
+
+# What was decided before a retrieval, in the step that then made it or did nothing.
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("run", Number, primary_key=True),
+    Column("step", Integer, primary_key=True),  # steps.position
+    Column("policy", AnyText, nullable=False),
+    Column("retrieve", Boolean, nullable=False),  # or stop
+    Column("reason", AnyText, nullable=False),
+    Column("retrieval", Integer, nullable=False),  # retrievals before
+    Column("stage", AnyText),  # the last whose signals were looked at
+    Column("signals", JSON, nullable=False),  # numbers by name
+    Column("predicted_gain", Double, key="gain"),
+    Column("low", Double),  # 95 % interval of the gain
+    Column("high", Double),
+    Column("predicted_cost", Double, key="cost"),  # tokens
+    Column("price", Double),  # of a token, in utility
+    *_usage(),  # what deciding took, part of the step's
+    ForeignKeyConstraint(["run", "step"], ["steps.run", "steps.position"], ondelete="CASCADE"),
+    sqlite_with_rowid=False,
 )
 
 passages = Table(

@@ -5,7 +5,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, delete, select, update
 
-from hopscope.runtime.types import Appraisal, Credit, Exchange, Passage, Run, Step, Usage
+from hopscope.runtime.types import (
+    Appraisal,
+    Credit,
+    Decision,
+    Exchange,
+    Passage,
+    Run,
+    Step,
+    Usage,
+)
 from hopscope.store.interning import (
     insert,
     intern_passages,
@@ -18,6 +27,7 @@ from hopscope.store.schema import (
     WHOLE_STEP,
     appraisals,
     credits,
+    decisions,
     exchanges,
     generations,
     placements,
@@ -112,13 +122,16 @@ def _write_steps(connection: Connection, numbered: Sequence[tuple[int, Run]]) ->
     listings = intern_passages(connection, (p for step in every for p in _passages(step)))
     asked = (exchange.request.prompt for step in every for exchange in step.exchanges)
     prompts = intern_prompts(connection, asked)
-    rows: dict[Table, list[Row]] = {t: [] for t in (steps, placements, exchanges, generations)}
+    tables = (steps, decisions, placements, exchanges, generations)
+    rows: dict[Table, list[Row]] = {table: [] for table in tables}
     for number, found in taken:
         held = [p for step in found for p in _passages(step)]
         by_key = {passage.key: listings[passage] for passage in reversed(held)}
         for position, step in enumerate(found):
             of_step = {"run": number, "step": position}
             rows[steps].append(_step_row(step) | {"run": number, "position": position})
+            if step.decision is not None:
+                rows[decisions].append(of_step | _decision_row(step.decision))
             rows[placements] += [of_step | row for row in _placement_rows(step, listings, by_key)]
             for place, exchange in enumerate(step.exchanges):
                 row = of_step | {"position": place, "prompt": prompts[exchange.request.prompt]}
@@ -148,8 +161,12 @@ def _run_row(run: Run) -> Row:
 
 def _step_row(step: Step) -> Row:
     names = {"index", "name", "kind", "query", "output", "parse_ok", "stop_reason"}
-    row = step.model_dump(include=names | {"started", "seconds", "span_id", "decision"})
+    row = step.model_dump(include=names | {"started", "seconds", "span_id"})
     return row | _usage_row(step.usage)
+
+
+def _decision_row(decision: Decision) -> Row:
+    return decision.model_dump(exclude={"usage"}) | _usage_row(decision.usage)
 
 
 def _placement_rows(

@@ -49,6 +49,7 @@ class Value:
             retrieve=worth,
             reason=f"gain {found.gain:+.3f} {sign} {price:.3f} for {found.cost:.0f} tokens, by "
             f"signals up to {staged.stage!r}",
+            stage=staged.stage,
             signals=known,
             gain=found.gain,
             low=found.low,
