@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import random_nli
 import torch
-from straightforward import Clock, Game, Loop, shapley, trajectory
+from straightforward import Clock, Game, Loop, Plain, shapley, trajectory
 from transformers import DynamicCache
 
 from hopscope.cli import wiring
@@ -134,6 +134,10 @@ class Bench(NamedTuple):
     def model(self) -> Entailment:
         """The entailment model without any memory."""
         return load(locate(str(self.nli)), device=self.device, max_batch_tokens=AREA)
+
+    def plain_model(self) -> Entailment:
+        """The same as transformers has it."""
+        return Plain(self.nli, self.device)
 
     def seconds(self, clock: Clock) -> float:
         return clock.wall if self.wall else clock.processor
@@ -278,7 +282,7 @@ def _value(credit: Credit) -> float:
 
 def compared(bench: Bench, runs: Sequence[Run], *, every: bool) -> Row:
     """End to end by both, and by the reader alone."""
-    loop = Loop(bench.reader(bare=True), Prompted(bench.model()))
+    loop = Loop(bench.reader(bare=True), Prompted(bench.plain_model()))
     wanted = [loop_credits(loop, found, every=every) for found in runs]
     product = Product(bench, "shapley" if every else "trajectory")
     whole = Clock()
@@ -321,10 +325,11 @@ def entailment(bench: Bench, questions: Sequence[Question]) -> Row:
         among = [(one, other) for one in texts for other in texts if one != other]
         pairs = [*among, *((t, gold) for t in texts), *((gold, t) for t in texts)]
         asked.append([Statement(question.text, *pair) for pair in pairs])
-    model = bench.model()
-    model.classify(asked[0][:1])
+    plain, model = bench.plain_model(), bench.model()
+    for one in (plain, model):
+        one.classify(asked[0][:1])
     alone: list[Any] = []
-    slow = timed(lambda: alone.extend(model.classify([s])[0] for each in asked for s in each))
+    slow = timed(lambda: alone.extend(plain.classify([s])[0] for each in asked for s in each))
     together: list[Any] = []
     cached = CachedEntailment(model)
     fast = timed(lambda: [together.extend(cached.classify(each)) for each in asked])

@@ -2,20 +2,26 @@
 
 One context at a time; one sample at a time, with the prompt read anew for each; every pair of texts
 given to the entailment model by itself, also those that were there before; nothing remembered. Of
-the product it takes the reader and the entailment model alone; the arithmetic is written out here
-a second time, so that equal scores say something.
+the product it takes the reader and how a pair is put to the entailment model, which itself is
+transformers' own; the arithmetic is written out here a second time, so that equal scores say
+something.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations, permutations
 from math import exp, factorial
+from pathlib import Path
 from statistics import mean
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
 from hopscope.runtime.ports import Entailment, Probabilities, Statement
 from hopscope.runtime.types import Generation, GenerationRequest
+from hopscope.tracing.entailments.nli import statement_texts
 
 Game = dict[frozenset[int], float]
 """What each coalition of players is worth."""
@@ -42,6 +48,29 @@ class Scores(NamedTuple):
 
     soft: float
     hard: float
+
+
+class Plain:
+    """A classifier of entailment as transformers has it, for one pair at a time."""
+
+    name = "plain"
+
+    def __init__(self, folder: Path, device: str) -> None:
+        self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
+        self._model = model.to(device).eval()
+
+    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
+        """One distribution for each statement, after one forward pass for each."""
+        found = []
+        for statement in statements:
+            texts = self._tokenizer(*statement_texts(statement), return_tensors="pt")
+            with torch.inference_mode():
+                logits = self._model(**texts.to(self._model.device)).logits[0]
+            shares = logits.double().softmax(dim=-1).tolist()
+            by_label = {self._model.config.id2label[i]: share for i, share in enumerate(shares)}
+            found.append(Probabilities(**by_label))
+        return found
 
 
 class Loop:

@@ -32,4 +32,8 @@ def load(checkpoint: Checkpoint, config: Any, *, device: str, kind: str) -> tupl
     # A checkpoint without a classifier would be given a random one.
     if missing := sorted(report["missing_keys"]):
         raise UsageError(f"{checkpoint.name}: is no trained {kind}, it lacks {missing[0]}")
+    if config.model_type == "deberta-v2":
+        from hopscope.runtime.readers._deberta import keep_near  # others need not wait for it
+
+        keep_near(model)
     return model, tokenizer
