@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hopscope.runtime.types import (
     Credit,
+    Decision,
     Exchange,
     Generation,
     GenerationRequest,
@@ -73,6 +74,17 @@ _exchanges = st.builds(
     seconds=_floats,
     span_id=_words,
 )
+_decisions = st.builds(
+    Decision,
+    policy=_words,
+    retrieve=st.booleans(),
+    reason=_words,
+    retrieval=_small,
+    stage=st.none() | _words,
+    signals=st.dictionaries(_words, _floats, max_size=2),
+    **dict.fromkeys(("gain", "low", "high", "cost", "price"), st.none() | _floats),
+    usage=_usages,
+)
 _steps = st.builds(
     Step,
     index=_small,
@@ -86,6 +98,7 @@ _steps = st.builds(
     output=st.none() | _words,
     parse_ok=st.none() | st.booleans(),
     dangling=_keys,
+    decision=st.none() | _decisions,
     usage=_usages,
     started=_times,
     seconds=_floats,
