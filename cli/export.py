@@ -95,8 +95,7 @@ def rows(
     overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
-    """Runs, steps and credits as flat tables: runs, steps and credits in CSV, JSON lines or
-    Parquet."""
+    """Runs, steps, decisions and credits as flat tables, in CSV, JSON lines or Parquet."""
     from hopscope.lab.export import rows as flat
     from hopscope.lab.export.sheets import sheet
     from hopscope.store.store import Store
@@ -108,12 +107,14 @@ def rows(
         with (
             sheet(paths["runs"], flat.RUNS, form.value) as write_run,
             sheet(paths["steps"], flat.STEPS, form.value) as write_step,
+            sheet(paths["decisions"], flat.DECISIONS, form.value) as write_decision,
             sheet(paths["credits"], flat.CREDITS, form.value) as write_credit,
         ):
             for item, run in _done(store, found):
                 write_run(flat.run_row(experiment, item, run))
                 if run is not None:
                     _each(flat.step_rows(run), write_step)
+                    _each(flat.decision_rows(run), write_decision)
                     _each(flat.credit_rows(store.credits(run.id)), write_credit)
     for path in paths.values():
         typer.echo(str(path))

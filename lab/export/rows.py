@@ -1,4 +1,4 @@
-"""Runs, steps and credits as flat rows, which join on `run_id` and `step`.
+"""Runs, steps, decisions and credits as flat rows, which join on `run_id` and `step`.
 
 The columns are a public contract: scripts read them. What was not measured is None, with a reason
 beside it.
@@ -59,6 +59,24 @@ STEPS: Columns = {
     "output_tokens": "integer",
     "seconds": "number",
 }
+DECISIONS: Columns = {
+    "run_id": "text",
+    "step": "integer",
+    "policy": "text",
+    "retrieve": "flag",
+    "reason": "text",
+    "retrieval": "integer",
+    "stage": "text",
+    "signals": "json",
+    "predicted_gain": "number",
+    "low": "number",
+    "high": "number",
+    "predicted_cost": "number",
+    "price": "number",
+    "calls": "integer",
+    "input_tokens": "integer",
+    "output_tokens": "integer",
+}
 CREDITS: Columns = {
     "run_id": "text",
     "step": "integer",
@@ -78,7 +96,12 @@ CREDITS: Columns = {
     "settings": "json",
     "settings_hash": "text",
 }
-SHEETS: dict[str, Columns] = {"runs": RUNS, "steps": STEPS, "credits": CREDITS}
+SHEETS: dict[str, Columns] = {
+    "runs": RUNS,
+    "steps": STEPS,
+    "decisions": DECISIONS,
+    "credits": CREDITS,
+}
 
 
 def run_row(experiment: str, item: Item, run: Run | None) -> Row:
@@ -124,6 +147,22 @@ def step_rows(run: Run) -> Iterable[Row]:
             **step.usage.model_dump(),
         }
         yield {name: row.get(name, getattr(step, name, None)) for name in STEPS}
+
+
+def decision_rows(run: Run) -> Iterable[Row]:
+    """Rows of `DECISIONS`; a step without one has none."""
+    for step in run.steps:
+        if step.decision is None:
+            continue
+        row: Row = {
+            "run_id": run.id,
+            "step": step.index,
+            **step.decision.model_dump(),
+            **step.decision.usage.model_dump(),
+            "predicted_gain": step.decision.gain,
+            "predicted_cost": step.decision.cost,
+        }
+        yield {name: row[name] for name in DECISIONS}
 
 
 def credit_rows(credits: Iterable[Credit]) -> Iterable[Row]:

@@ -8,13 +8,18 @@ import pytest
 from experiment_example import QUESTIONS, WORKFLOWS, call, fill, make_runs
 from pyarrow import parquet
 
-from hopscope.runtime.types import Run
+from hopscope.runtime.types import Decision, Run
 from hopscope.tracing.shown import shown_passages
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
-    return make_runs()
+    """The last retrieves because a policy said so."""
+    *others, last = make_runs()
+    decided = Decision(policy="fixed:1", retrieve=True, reason="so told")
+    first, *rest = last.steps
+    steps = (first.model_copy(update={"decision": decided}), *rest)
+    return [*others, last.model_copy(update={"steps": steps})]
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +51,15 @@ def test_rows_of_all_runs_steps_and_credits(
             capsys, "export", "rows", "done", "--out", str(tmp_path), "--form", form, *database
         )
         assert code == 0, err
-        names = ["runs", "steps", "credits"]
+        names = ["runs", "steps", "decisions", "credits"]
         assert out.splitlines() == [str(tmp_path / f"{name}.{form}") for name in names]
     found = lines(tmp_path / "runs.jsonl")
     assert [row["answer"] for row in found] == [run.answer for run in runs]
     assert [row["input_tokens"] for row in found] == [run.usage.input_tokens for run in runs]
     steps = parquet.read_table(tmp_path / "steps.parquet").to_pylist()
     assert [row["output"] for row in steps] == [s.output for run in runs for s in run.steps]
+    [decision] = lines(tmp_path / "decisions.jsonl")
+    assert (decision["run_id"], decision["policy"]) == (runs[-1].id, "fixed:1")
     # Level and total of each run, and the share of each of naive RAG's retrievals.
     assert len(lines(tmp_path / "credits.jsonl")) == 5 * QUESTIONS
 

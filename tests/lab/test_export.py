@@ -19,6 +19,7 @@ from hopscope.lab.export.sheets import Form, sheet, write_lines
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.types import (
     Credit,
+    Decision,
     Hit,
     Measurement,
     Provenance,
@@ -108,6 +109,40 @@ def test_steps_and_credits_as_rows(tmp_path: Path) -> None:
             for row in found:
                 add(row)
         assert parquet.read_table(path).num_rows == 2
+
+
+def test_decisions_as_rows(tmp_path: Path) -> None:
+    """In the words of the database's table; a limit predicts nothing."""
+    worth = Decision(
+        policy="value:1a",
+        retrieve=True,
+        reason="gain",
+        stage="free",
+        signals={"margin": 0.25},
+        gain=0.5,
+        cost=90.0,
+        usage=Usage(output_tokens=4, calls=1),
+    )
+    limit = Decision(policy="limit:budget_calls", retrieve=False, reason="spent", retrieval=1)
+    run = a_run()
+    first, second, last = run.steps
+    decided = (first.model_copy(update={"decision": worth}), second)
+    decided += (last.model_copy(update={"decision": limit}),)
+    one, two = rows.decision_rows(run.model_copy(update={"steps": decided}))
+    assert list(one) == list(rows.DECISIONS)
+    assert (one["step"], one["stage"], one["predicted_gain"]) == (0, "free", 0.5)
+    assert (one["predicted_cost"], one["calls"], one["output_tokens"]) == (90.0, 1, 4)
+    assert (two["step"], two["retrieve"], two["predicted_gain"]) == (2, False, None)
+    forms: tuple[Form, ...] = ("csv", "parquet")
+    for form in forms:
+        with sheet(tmp_path / f"rows.{form}", rows.DECISIONS, form) as add:
+            add(one)
+            add(two)
+    with (tmp_path / "rows.csv").open(newline="") as file:
+        assert [row["signals"] for row in csv.DictReader(file)] == ['{"margin": 0.25}', "{}"]
+    table = parquet.read_table(tmp_path / "rows.parquet").to_pylist()
+    assert [json.loads(row["signals"]) for row in table] == [{"margin": 0.25}, {}]
+    assert [row["retrieve"] for row in table] == [True, False]
 
 
 def test_a_file_that_could_not_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
