@@ -146,9 +146,10 @@ class Bench(NamedTuple):
         whole = self.seconds(slow) if isinstance(slow, Clock) else slow
         return whole / self.seconds(fast)
 
-    def questions(self) -> list[Question]:
+    def questions(self, limit: int | None = None) -> list[Question]:
+        limit = limit or self.limit
         chains = [q for q in data.questions("test") if q.kind == "chain" and q.hops == 2]
-        return [q.question for q in chains[:: max(1, len(chains) // self.limit)][: self.limit]]
+        return [q.question for q in chains[:: max(1, len(chains) // limit)][:limit]]
 
     def deps(self, reader: Any) -> Deps:
         return Deps(reader=reader, retriever=wiring.corpus(wiring.HOPLAND))
@@ -573,8 +574,8 @@ def measured(bench: Bench, runs: Sequence[Run], *, samples: int = N, at_once: in
     with memory.watched(), clock.running(), ThreadPoolExecutor(at_once) as pool:
         list(pool.map(work, [runs[i::at_once] for i in range(at_once)]))
     return {
-        "seconds": bench.seconds(clock) / len(runs),
-        "tokens": reader.forwarded.tokens / len(runs),
+        "seconds": bench.seconds(clock),
+        "tokens": reader.forwarded.tokens,
         "bytes": memory.bytes,
     }
 
@@ -582,13 +583,12 @@ def measured(bench: Bench, runs: Sequence[Run], *, samples: int = N, at_once: in
 def growth(bench: Bench) -> Row:
     """Each size alone, the others at their least; an exponent of 1 is linear."""
     retriever = wiring.corpus(wiring.HOPLAND)
-    questions = bench.questions()[: max(1, bench.limit // 10)]
+    questions = bench.questions(max(1, bench.limit // 10))
 
     def runs(*, steps: int = 2, k: int = 2, words: int = 0) -> list[Run]:
         return [deep(q, retriever, steps=steps, k=k, words=words) for q in questions]
 
-    crowd = (runs() * max(SIZES))[: max(SIZES)]
-    crowd = [each.model_copy(update={"id": str(i)}) for i, each in enumerate(crowd)]
+    crowd = [deep(q, retriever, steps=2, k=2) for q in bench.questions(max(SIZES))]
     measured(bench, runs())  # once for what is only done once
     varied: dict[str, dict[int, Callable[[], Row]]] = {
         "T, steps": {n: lambda n=n: measured(bench, runs(steps=n)) for n in SIZES},
@@ -597,7 +597,7 @@ def growth(bench: Bench) -> Row:
         "words added to a passage": {
             20 * n: lambda n=n: measured(bench, runs(words=20 * n)) for n in SIZES
         },
-        "runs at once": {n: lambda n=n: measured(bench, crowd, at_once=n) for n in SIZES},
+        "runs at once": {n: lambda n=n: measured(bench, crowd[:n], at_once=n) for n in SIZES},
     }
     found: Row = {}
     for name, sizes in varied.items():
