@@ -273,6 +273,7 @@ def test_value_pays_for_a_draft_only_in_doubt(tmp_path: Path, doubt: float, draf
     decision = decide(f"value:{value_file(tmp_path, doubt)}", START, reader)
     assert len(reader.generated) == drafts
     assert decision.retrieve == (not drafts)
+    assert decision.stage == ("draft" if drafts else "free")
     assert ("draft_words" in decision.signals) is bool(drafts)
     assert decision.gain == pytest.approx(0.1 if drafts else 0.5)
 
