@@ -1,4 +1,5 @@
-"""Files that commands write: one that is there is replaced only when that is asked for."""
+"""Files that commands write: one that is there is replaced only when that is asked for, and what
+cannot be written is told before anything is computed."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,11 +16,21 @@ Overwrite = Annotated[
 def check_free(paths: Iterable[Path], *, overwrite: bool) -> None:
     """
     Raises:
-        UsageError: something stands where files are to be written.
+        UsageError: something stands where files are to be written, or none can.
     """
     from hopscope.runtime.errors import UsageError
 
-    there = [str(path) for path in paths if path.exists()]
+    there = []
+    for path in paths:
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder: name a file to write to")
+        there.append(str(path))
     if there and not overwrite:
         raise UsageError(
             f"{', '.join(there)} is there already: give --overwrite, or another name to write to"

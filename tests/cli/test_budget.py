@@ -126,6 +126,9 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("frontier", "none"), "no experiment"),
         (("frontier", "none", "--plot", "r.db"), "r.db is there already: give --overwrite"),
         (("frontier", "none", "--plot", "r.db", "--overwrite"), "no experiment"),
+        (("frontier", "none", "--plot", ".", "--overwrite"), ". is a folder: name a file"),
+        (("frontier", "none", "--plot", "p" * 300), "cannot be written: File name too long"),
+        (("frontier", "none", "--plot", "r.db/p.svg"), "cannot be written: Not a directory"),
         (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
     ],
 )
