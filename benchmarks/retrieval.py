@@ -20,6 +20,7 @@ compared five times, for MiniLM takes a second for some twenty.
 """
 
 import argparse
+import gc
 import json
 import mmap
 import os
@@ -355,6 +356,7 @@ def measure(part: str, count: int, folder: Path) -> Row:
 
 
 def step(what: str, part: str, *rest: str) -> Row:
+    gc.set_threshold(200_000)  # as the command line does; for both
     if what == "build":
         return built(part, rest[0], Path(rest[1]), int(rest[2]))
     return searched(part, Path(rest[0]), Path(rest[1]), int(rest[2]))

@@ -4,6 +4,7 @@ faiss-cpu and faiss-gpu both ship the module `faiss`; which of them is installed
 module. Where faiss finds a GPU, indexes that can are moved there for building and searching.
 """
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -91,12 +92,22 @@ def read(path: Path, factory: str) -> Any:
     # Inverted lists are mapped by a way of their own.
     own = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
     flags = own if "IVF" in factory else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
+    if "HNSW" in factory:
+        _read_ahead(path)
     try:
         return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
         raise IndexMismatch(
             f"{path} cannot be read by faiss: {_reason(error)}; build the index again"
         ) from None
+
+
+def _read_ahead(path: Path) -> None:
+    """Have the system read a file in its order while other things are done. A graph is walked at
+    random: the first queries would wait for each of some thousand pages from the disk."""
+    if hasattr(os, "posix_fadvise") and path.is_file():
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
 def search_settings(index: Any, given: str) -> str:
