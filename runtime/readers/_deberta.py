@@ -11,7 +11,10 @@ import copy
 from typing import Any
 
 import torch
-from transformers.models.deberta_v2.modeling_deberta_v2 import DisentangledSelfAttention
+from transformers.models.deberta_v2.modeling_deberta_v2 import (
+    DisentangledSelfAttention,
+    make_log_bucket_position,
+)
 
 
 class NearAttention(DisentangledSelfAttention):
@@ -27,7 +30,7 @@ class NearAttention(DisentangledSelfAttention):
     ) -> Any:
         """What positions add to the scores of attention; see transformers."""
         whole = self.pos_ebd_size
-        # A distance's bucket is never larger than the distance.
+        # A distance's bucket is not larger than the distance: `keep_near` has seen to that.
         near = min(whole, max(query_layer.shape[-2], key_layer.shape[-2]))
         # The same weights with another span; threads may be inside at once.
         narrowed = copy.copy(self)
@@ -41,5 +44,17 @@ class NearAttention(DisentangledSelfAttention):
 def keep_near(model: torch.nn.Module) -> None:
     """Let a model's attention leave out the relative positions that do not occur."""
     for module in model.modules():
-        if type(module) is DisentangledSelfAttention and module.relative_attention:
+        if type(module) is DisentangledSelfAttention and _orderly(module):
             module.__class__ = NearAttention
+
+
+def _orderly(attention: DisentangledSelfAttention) -> bool:
+    """Whether it goes by distances, and none of them falls into a bucket of a larger number, as
+    some do where there are almost as many buckets as distances."""
+    if not attention.relative_attention:
+        return False
+    buckets, positions = attention.position_buckets, attention.max_relative_positions
+    if buckets <= 0:
+        return True
+    distances = torch.arange(positions)
+    return not (make_log_bucket_position(distances, buckets, positions) > distances).any()

@@ -47,8 +47,9 @@ def last(model: DebertaV2Model, ids: torch.Tensor, mask: torch.Tensor) -> torch.
         {"max_position_embeddings": 64, "position_buckets": 16, "norm_rel_ebd": "layer_norm"},
         {"max_position_embeddings": 64},
         {"max_position_embeddings": 512, "position_buckets": 256, "share_att_key": True},
+        {"max_position_embeddings": 64, "position_buckets": 64, "share_att_key": True},
     ],
-    ids=["buckets", "own-projections", "no-buckets", "published"],
+    ids=["buckets", "own-projections", "no-buckets", "published", "a-bucket-for-each"],
 )
 def test_states_are_those_of_transformers(settings: dict[str, Any], length: int) -> None:
     plain, near = models(**settings)
