@@ -60,6 +60,7 @@ def fit(
     be answered are left out; after Ctrl-C the weights are learned from those answered so far.
     """
     from hopscope.lab import eor_fit
+    from hopscope.lab.export.sheets import whole
     from hopscope.runtime.errors import UsageError
     from hopscope.runtime.run import run
     from hopscope.runtime.state import Deps
@@ -112,10 +113,8 @@ def fit(
         seed=seed,
         source=source,
     )
-    try:
-        _weights.save(out, weights)
-    except OSError as error:
-        raise UsageError(f"{out} cannot be written: {error.strerror}") from None
+    with whole(out) as unfinished:
+        _weights.save(unfinished, weights)
     render.progress("")
     for retriever, weight in zip(weights.pool, weights.retrievers, strict=True):
         typer.echo(f"{weight:.3f}  {retriever}")

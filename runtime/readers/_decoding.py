@@ -38,9 +38,14 @@ class Row(NamedTuple):
     drafts: list[Draft]
 
     @property
+    def left(self) -> int:
+        """Tokens that they may write yet."""
+        return max(draft.max_tokens - draft.steps for draft in self.drafts)
+
+    @property
     def width(self) -> int:
         """Positions up to the last token they may write."""
-        return len(self.ids) + max(draft.max_tokens - draft.steps for draft in self.drafts)
+        return len(self.ids) + self.left
 
 
 class Decoder:
@@ -129,7 +134,8 @@ class Decoder:
         wanted = [Wanted(row.ids) for row in rows]
         passes = self._prefill.read(wanted)
         logits = after(passes)
-        width = max(row.width for row in rows)
+        # A short prompt is padded to the longest, and may be the one to write most after it.
+        width = max(len(row.ids) for row in rows) + max(row.left for row in rows)
         room = max(1, self._max_batch_tokens // width)
         put_off: list[Row] = []
         cache: Any = None

@@ -31,7 +31,8 @@ class RoomyLayer(DynamicLayer):
     ) -> tuple[Tensor, Tensor]:
         """Append, as transformers' models ask for it."""
         if not self.is_initialized:
-            self.fill(key_states, value_states, key_states.shape[0], key_states.shape[2])
+            shape = key_states.shape
+            self.fill(_alone(key_states), _alone(value_states), shape[0], shape[2])
         else:
             rows, start = self.keys.shape[0], self.keys.shape[2]
             end = start + key_states.shape[2]
@@ -118,6 +119,11 @@ def settled(parents: list[int]) -> list[int]:
             waiting.append(row)
     left = iter(waiting)
     return [next(left) if row is None else row for row in order]
+
+
+def _alone(side: Tensor) -> Tensor:
+    """Without what else its memory holds: queries, where a model projects all three at once."""
+    return side.clone() if side.untyped_storage().nbytes() > side.nbytes else side
 
 
 def _widened(side: Tensor, tokens: int) -> Tensor:

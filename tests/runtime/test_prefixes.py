@@ -11,7 +11,7 @@ import torch
 from hopscope.cli import wiring
 from hopscope.runtime import prompts
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.readers import hf, tiny
+from hopscope.runtime.readers import _roomy, hf, tiny
 from hopscope.runtime.readers._prefill import Wanted
 from hopscope.runtime.readers._prefixes import Layers, PrefixTree
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Scored, ScoreRequest
@@ -184,3 +184,22 @@ def test_the_bound_is_an_option_of_the_reader() -> None:
     assert reader._decoder._prefill.tree.limit == 2_000_000
     with pytest.raises(UsageError, match="prefix_cache=much"):
         wiring.reader("tiny,prefix_cache=much")
+
+
+def test_a_short_prompt_that_may_write_much_has_room_beside_a_long_one(
+    llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all keys and values would be copied for every token beyond."""
+    long, short = samples(EVIDENCE), samples(())
+    asked = [long, short.model_copy(update={"max_tokens": 24})]
+    alone = [llama.generate([request])[0] for request in asked]
+    assert max(len(each.token_ids) for each in alone[1]) > 6
+
+    def never(*_: object) -> None:
+        raise AssertionError("not enough room")
+
+    monkeypatch.setattr(_roomy, "_widened", never)
+    together = llama.generate(asked)
+    assert [[g.token_ids for g in each] for each in together] == [
+        [g.token_ids for g in each] for each in alone
+    ]

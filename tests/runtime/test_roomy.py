@@ -91,3 +91,13 @@ def test_memory_is_used_again_within_the_bound() -> None:
     assert other.data_ptr() != first.data_ptr()
     assert room.tensor(0, 0, like.double(), small).dtype == torch.float64
     assert len(room._held) == 1
+
+
+def test_of_a_projection_that_holds_more_only_the_keys_are_kept() -> None:
+    """As models make them that project queries, keys and values at once."""
+    fused = torch.zeros(1, HEADS, 5, 3 * SIZE)
+    cache = RoomyCache()
+    cache.update(fused[..., :SIZE], fused[..., SIZE : 2 * SIZE], 0)
+    [layer] = cache.layers
+    for kept in (layer.keys, layer.values):
+        assert kept.untyped_storage().nbytes() == kept.nbytes

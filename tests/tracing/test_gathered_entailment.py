@@ -199,6 +199,20 @@ def test_who_is_interrupted_leaves_the_others_their_answers() -> None:
     assert waiting.shared._waiting == []
 
 
+def test_the_question_of_a_thread_that_is_interrupted_while_it_waits_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = GatheredEntailment(Gate())
+
+    def interrupted(_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shared._changed, "wait_for", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        shared.classify(of("a"))
+    assert shared._waiting == []
+
+
 def test_nothing_asked_is_nothing_computed() -> None:
     """The gate would not let it through."""
     assert GatheredEntailment(Gate()).classify([]) == []

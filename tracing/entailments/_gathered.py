@@ -70,29 +70,25 @@ class GatheredEntailment:
         if not statements:
             return []
         call = _Call(tuple(statements))
-        with self._changed:
-            self._waiting.append(call)
-            self._changed.wait_for(lambda: call.done or not self._computing)
-            leads = not call.done
-            self._computing = self._computing or leads
-        if leads:
-            self._lead(call)
-        if call.error is not None:
-            raise call.error
-        return call.answers
-
-    def _lead(self, call: _Call) -> None:
-        """Compute batches until this call is answered, then let another thread."""
+        leads = False
         try:
+            with self._changed:
+                self._waiting.append(call)
+                self._changed.wait_for(lambda: call.done or not self._computing)
+                leads = not call.done
+                self._computing = self._computing or leads
             while not call.done:
                 self._compute(self._round())
                 self._release()
-        finally:
+        finally:  # also when interrupted: then the call is nobody's any more
             with self._changed:
-                # An interrupted call is nobody's any more.
                 self._waiting = [each for each in self._waiting if each is not call]
-                self._computing = False
-                self._changed.notify_all()
+                if leads:
+                    self._computing = False
+                    self._changed.notify_all()
+        if call.error is not None:
+            raise call.error
+        return call.answers
 
     def _round(self) -> Taken:
         """One statement of each call in turn until the batch is full; or all of the oldest."""
