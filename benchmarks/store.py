@@ -206,7 +206,8 @@ def command(*arguments: str) -> None:
 
 def tables(file: Path) -> dict[str, int]:
     """Bytes of each table and index of a SQLite file, the largest first."""
-    query = "SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE ORDER BY pgsize DESC"
+    # dbstat's own sums have 32 bits.
+    query = "SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC"
     with closing(sqlite3.connect(file)) as connection:
         return {name: int(size) for name, size in connection.execute(query)}
 
