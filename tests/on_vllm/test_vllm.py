@@ -109,7 +109,7 @@ def test_a_chat_says_what_tokens_say(served: str, remote: Any) -> None:
         assert by_chat.token_ids == by_tokens.token_ids
         assert by_chat.tokens == by_tokens.tokens
         assert by_chat.logprobs == pytest.approx(by_tokens.logprobs, abs=LOGPROB)
-        assert by_chat.approx
+        assert by_chat.approx or not by_chat.tokens  # of an empty reply nothing is estimated
         for low, true in zip(by_chat.entropies, by_tokens.entropies, strict=True):
             assert low <= true + ENTROPY
 
