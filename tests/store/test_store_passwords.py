@@ -8,7 +8,7 @@ from run_examples import a_run, credits_of
 from sqlalchemy import select
 
 from hopscope.cli.main import main
-from hopscope.runtime.errors import StoreError
+from hopscope.runtime.errors import StoreError, UsageError
 from hopscope.store.schema import metadata
 from hopscope.store.store import Store
 
@@ -52,10 +52,15 @@ def test_no_row_holds_it(url: str) -> None:
 
 
 @on_postgresql
-@pytest.mark.parametrize("change", [(PASSWORD, "wrong-word"), ("127.0.0.1", "127.0.0.1:x")])
-def test_errors_name_the_database_without_it(url: str, change: tuple[str, str]) -> None:
-    with pytest.raises(StoreError) as caught:
-        Store.open(url.replace(*change))
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [(PASSWORD, "wrong-word", StoreError), ("127.0.0.1", "127.0.0.1:x", UsageError)],
+)
+def test_errors_name_the_database_without_it(
+    url: str, old: str, new: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error) as caught:
+        Store.open(url.replace(old, new))
     assert PASSWORD not in str(caught.value)
     assert "wrong-word" not in str(caught.value)
 
