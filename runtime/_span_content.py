@@ -29,7 +29,7 @@ def text(value: str, limit: int = TEXT_LIMIT) -> str:
     """Text that OTLP can carry: lone surrogates replaced, cut at `limit`."""
     if len(value) > limit:
         value = f"{value[:limit]}… [{len(value) - limit} more characters]"
-    return value.encode("utf-8", "replace").decode()
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
 def as_json(value: Any) -> str:

@@ -26,7 +26,18 @@ _LIMITS = ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT")
 class StandIn(trace.TracerProvider):
     """Gives out the tracers of another provider, or such that record nothing."""
 
-    target: TracerProvider | None = None
+    def __init__(self) -> None:
+        self._target: TracerProvider | None = None
+        self._known: dict[tuple[str | None, ...], Tracer] = {}
+        """Those of the target: the SDK makes a new one whenever it is asked."""
+
+    @property
+    def target(self) -> TracerProvider | None:
+        return self._target
+
+    @target.setter
+    def target(self, provider: TracerProvider | None) -> None:
+        self._target, self._known = provider, {}
 
     def get_tracer(
         self,
@@ -35,11 +46,15 @@ class StandIn(trace.TracerProvider):
         schema_url: str | None = None,
         attributes: Attributes = None,
     ) -> Tracer:
-        if self.target is None:
+        provider, known = self._target, self._known
+        if provider is None:
             return NoOpTracer()
-        return self.target.get_tracer(
-            instrumenting_module_name, instrumenting_library_version, schema_url, attributes
-        )
+        asked = (instrumenting_module_name, instrumenting_library_version, schema_url)
+        if attributes:
+            return provider.get_tracer(*asked, attributes)
+        if asked not in known:
+            known[asked] = provider.get_tracer(*asked)
+        return known[asked]
 
 
 def hosted() -> bool:
