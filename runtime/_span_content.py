@@ -43,11 +43,13 @@ def as_json(value: Any) -> str:
 
 def _finite(value: Any) -> Any:
     match value:
-        case float():
-            return value if math.isfinite(value) else None
         case str():
             return text(value)
-        case Mapping():
+        case None | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case dict() | Mapping():  # whether something is a mapping takes long to find out
             return {str(key): _finite(item) for key, item in value.items()}
         case list() | tuple():
             return [_finite(item) for item in value]
