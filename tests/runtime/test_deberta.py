@@ -10,20 +10,22 @@ from transformers import DebertaV2Config, DebertaV2Model
 from hopscope.runtime.readers._deberta import NearAttention, keep_near
 
 
-def models(**settings: Any) -> tuple[DebertaV2Model, DebertaV2Model]:
-    """The same weights as transformers has them and kept near."""
-    config = DebertaV2Config(
+def shape(**settings: Any) -> DebertaV2Config:
+    return DebertaV2Config(
         vocab_size=100,
         hidden_size=32,
         intermediate_size=64,
         num_hidden_layers=3,
         num_attention_heads=4,
-        relative_attention=True,
-        pos_att_type=["p2c", "c2p"],
         type_vocab_size=0,
         initializer_range=0.5,
         **settings,
     )
+
+
+def models(**settings: Any) -> tuple[DebertaV2Model, DebertaV2Model]:
+    """The same weights as transformers has them and kept near."""
+    config = shape(relative_attention=True, pos_att_type=["p2c", "c2p"], **settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         plain = DebertaV2Model(config).eval()
@@ -81,15 +83,6 @@ def count_rows() -> Callable[[DebertaV2Model], int]:
 
 
 def test_attention_without_relative_positions_is_left_alone() -> None:
-    config = DebertaV2Config(
-        vocab_size=100,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        relative_attention=False,
-        pos_att_type=None,
-    )
-    model = DebertaV2Model(config)
+    model = DebertaV2Model(shape(relative_attention=False, pos_att_type=None))
     keep_near(model)
     assert not any(isinstance(module, NearAttention) for module in model.modules())
