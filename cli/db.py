@@ -8,6 +8,7 @@ import typer
 
 from hopscope.cli import render
 from hopscope.cli.run import Database, Json
+from hopscope.cli.show import LAST, find
 from hopscope.cli.written import Overwrite, check_free
 
 app = typer.Typer(help="Look after the database of runs.", no_args_is_help=True)
@@ -79,7 +80,9 @@ def export(
     ],
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN]...", help="Ids or their beginnings; all without any."),
+        typer.Argument(
+            metavar="[RUN]...", help=f"Ids or their beginnings, or `{LAST}`; all without any."
+        ),
     ] = None,
     overwrite: Overwrite = False,
     db: Database = None,
@@ -90,10 +93,11 @@ def export(
     from hopscope.store.store import Store
 
     with Store.open(db, create=False) as store:
+        ids = None if runs is None else [find(store, run).id for run in runs]
         if out == STDOUT:
-            jsonl.export(store, sys.stdout, run_ids=runs)
+            jsonl.export(store, sys.stdout, run_ids=ids)
             return
         check_free([out], overwrite=overwrite)
         with whole(out) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-            written = jsonl.export(store, file, run_ids=runs)
+            written = jsonl.export(store, file, run_ids=ids)
     render.note(f"{written} runs written to {out}")

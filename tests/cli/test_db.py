@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -113,6 +113,18 @@ def test_export_writes_all_runs_or_those_named_and_over_no_file_unasked(
     assert [json.loads(line)["run"]["id"] for line in out.read_text().splitlines()] == ["two"]
     code, written, _ = call(capsys, "export", "-", "tw")
     assert (code, [json.loads(line)["run"]["id"] for line in written.splitlines()]) == (0, ["two"])
+
+
+def test_export_knows_the_last_run_as_other_commands_do(
+    capsys: pytest.CaptureFixture[str], file: Path
+) -> None:
+    """The last is the one that was started last, not the one saved last."""
+    with Store.open(file) as store:
+        store.save(a_run("three").model_copy(update={"started": STARTED + timedelta(days=1)}))
+        store.save(a_run("four"))
+    code, written, _ = call(capsys, "export", "-", "last", "one")
+    ids = [json.loads(line)["run"]["id"] for line in written.splitlines()]
+    assert (code, ids) == (0, ["three", "one"])
 
 
 def test_an_export_that_fails_leaves_nothing(
