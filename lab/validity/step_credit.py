@@ -18,10 +18,11 @@ from hopscope.lab.validity._bench import Bench, Item
 from hopscope.lab.validity._figures import table
 from hopscope.lab.validity._perfect import Perfect
 from hopscope.lab.validity._resampling import Pairs
+from hopscope.lab.validity._runs import answer
 from hopscope.runtime.answers import normalise
 from hopscope.runtime.errors import MissingExtra
 from hopscope.runtime.ports import UtilityMeter
-from hopscope.runtime.run import Workflow, run
+from hopscope.runtime.run import Workflow
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
 from hopscope.tracing.appraisal import appraise
@@ -68,7 +69,7 @@ def _run(bench: Bench, item: Item) -> Run:
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
     deps = Deps(reader=bench.reader, retriever=bench.retriever, seed=bench.seed)
-    return run(workflow, item.question, deps)
+    return answer(workflow, item.question, deps)
 
 
 def _cases(

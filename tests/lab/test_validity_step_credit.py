@@ -10,8 +10,9 @@ from hopscope.lab.validity import _bench, step_credit
 from hopscope.lab.validity._bench import Item
 from hopscope.lab.validity._figures import figures
 from hopscope.lab.validity._perfect import Perfect
-from hopscope.runtime.types import Hit, Passage, Question, Run, Step
+from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question, Run, Step
 from hopscope.tracing.games import contributions
+from tests.probes import Speaker
 
 FIRST = Passage(id="a", title="Dream", text="Dream was directed by Ada Valmar.")
 SECOND = Passage(id="b", title="Ada Valmar", text="The spouse of Ada Valmar is Enzo Dalbeck.")
@@ -96,3 +97,13 @@ def test_a_run_that_failed_is_told_and_no_case() -> None:
     assert {figure.reason for figure in figures([table]).values()} == {
         "only one of the two classes occurs"
     }
+
+
+def test_an_interruption_ends_the_suite_and_is_no_failed_run() -> None:
+    """`run` catches Ctrl-C to keep its record, so a loop over runs would go on."""
+
+    def interrupt(request: GenerationRequest) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        step_credit.build(_bench.make(Speaker(interrupt), seed=0, limit=1))
