@@ -137,7 +137,7 @@ class Loop:
 
 def trajectory(worth: Game) -> dict[int, float]:
     """What each player added to those before it."""
-    players = sorted(max(worth, key=len))
+    players = sorted(frozenset().union(*worth))
     return {
         player: worth[frozenset(players[: t + 1])] - worth[frozenset(players[:t])]
         for t, player in enumerate(players)
@@ -146,7 +146,7 @@ def trajectory(worth: Game) -> dict[int, float]:
 
 def shapley(worth: Game) -> dict[int, float]:
     """The mean of what each player adds, over all orders of joining."""
-    players = sorted(max(worth, key=len))
+    players = sorted(frozenset().union(*worth))
     count = len(players)
     shares = dict.fromkeys(players, 0.0)
     for player in players:

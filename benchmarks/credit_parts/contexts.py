@@ -1,0 +1,34 @@
+"""What the reader is asked to measure a run."""
+
+from credit_parts.bench import SEED, N
+from hopscope.runtime.types import GenerationRequest, Run
+from hopscope.tracing.games import over_steps
+from hopscope.tracing.meters import _asking
+from hopscope.tracing.meters._context import cut
+
+MAX_TOKENS = 64
+CONTEXT_WORDS = 512
+
+
+def contexts(found: Run, *, every: bool) -> dict[frozenset[int], GenerationRequest]:
+    """What the reader is asked for each coalition: `every` one, or those along the trajectory."""
+    game = over_steps(found)
+    along = [frozenset(game.players[:t]) for t in range(len(game.players) + 1)]
+    chosen = [
+        frozenset(player for i, player in enumerate(game.players) if bits >> i & 1)
+        for bits in range(1 << len(game.players))
+    ]
+    requests = {}
+    for coalition in chosen if every else along:
+        evidence = game.evidence(coalition)
+        assert isinstance(evidence, tuple)
+        [request] = _asking.requests(
+            found.question.text,
+            [cut(evidence, CONTEXT_WORDS).passages],
+            n=N,
+            temperature=1.0,
+            max_tokens=MAX_TOKENS,
+            seed=SEED,
+        ).values()
+        requests[coalition] = request
+    return requests

@@ -1,0 +1,21 @@
+"""A reader whose samples can be looked at afterwards."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hopscope.runtime.types import Generation, GenerationRequest
+
+
+class Recording:
+    """The product's reader, which keeps what was drawn for comparison."""
+
+    def __init__(self, reader: Any) -> None:
+        self.name = reader.name
+        self.reader = reader
+        self.score, self.more = reader.score, reader.more
+        self.samples: dict[GenerationRequest, list[Generation]] = {}
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        found: list[list[Generation]] = self.reader.generate(requests)
+        self.samples.update(zip(requests, found, strict=True))
+        return found

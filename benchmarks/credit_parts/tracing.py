@@ -1,0 +1,47 @@
+"""What spans and the database add to a workflow, without meters."""
+
+from contextlib import nullcontext
+from statistics import median
+
+from straightforward import Clock
+
+from credit_parts.bench import Bench, Row, timed
+from hopscope.cli import wiring
+from hopscope.runtime.run import run
+from hopscope.store.store import Store
+from hopscope.tracing.caching import CachedReader
+from hopscope.tracing.telemetry import telemetry
+
+REPEATS = 5
+"""Times of which the median counts."""
+
+
+def measure(bench: Bench) -> Row:
+    """The same runs with and without spans and the database, by a reader that remembers, so that
+    the difference shows; and their time by the reader itself."""
+    workflow, questions = wiring.workflow("ircot", {}), bench.questions()
+    reader = bench.reader()
+    real = timed(lambda: [run(workflow, question, bench.deps(reader)) for question in questions])
+    deps = bench.deps(CachedReader(reader))
+    steps = sum(len(run(workflow, question, deps).steps) for question in questions)
+    added = []
+    with Store.open(bench.folder / "runs.db") as store:
+        for repeat in range(REPEATS):
+            took = {}
+            for traced in (True, False) if repeat % 2 else (False, True):
+                where = telemetry(bench.folder / "spans.jsonl") if traced else nullcontext()
+                clock = took[traced] = Clock()
+                with clock.running(), where:
+                    for question in questions:
+                        found = run(workflow, question, deps)
+                        if traced:
+                            store.save(found)
+            added.append(bench.seconds(took[True]) - bench.seconds(took[False]))
+    return {
+        "runs": len(questions),
+        "steps": steps,
+        "seconds of the workflow": bench.seconds(real),
+        "seconds added": median(added),
+        "share added": median(added) / bench.seconds(real),
+        "milliseconds added a step": 1000 * median(added) / steps,
+    }
