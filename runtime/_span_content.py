@@ -6,12 +6,12 @@ cut one ending in the number of characters left out; without `capture` no attrib
 a person or a model wrote.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opentelemetry.util.types import AttributeValue
+from pydantic_core import to_json
 
 from hopscope.runtime import _span_keys as keys
 from hopscope.runtime.stages import Candidates, Note
@@ -33,28 +33,28 @@ def text(value: str, limit: int = TEXT_LIMIT) -> str:
 
 
 def as_json(value: Any) -> str:
-    """JSON without NaN or infinity, which become null. Not cut: half a JSON text is none."""
-    return (
-        json.dumps(_finite(value), ensure_ascii=False, default=str)
-        .encode("utf-8", "replace")
-        .decode()
-    )
+    """JSON whose texts are cut, itself not: half a JSON text is none. NaN and infinity become
+    null."""
+    return _json(_cut(value))
 
 
-def _finite(value: Any) -> Any:
+def _json(value: Any) -> str:
+    """Likewise, of what holds only texts that `text` made."""
+    return to_json(value, inf_nan_mode="null").decode()
+
+
+def _cut(value: Any) -> Any:
     match value:
         case str():
             return text(value)
-        case None | int():
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case dict() | Mapping():  # whether something is a mapping takes long to find out
-            return {str(key): _finite(item) for key, item in value.items()}
+        case Mapping():
+            return {text(str(key)): _cut(item) for key, item in value.items()}
         case list() | tuple():
-            return [_finite(item) for item in value]
-        case _:
+            return [_cut(item) for item in value]
+        case None | int() | float():
             return value
+        case _:
+            return text(str(value))
 
 
 def spent(usage: Usage) -> Attributes:
@@ -78,7 +78,7 @@ def request(model: str, asked: GenerationRequest, *, capture: bool) -> Attribute
         "max_tokens": asked.max_tokens,
         "seed": asked.seed,
         "n": asked.n,
-        "stop": list(asked.stop),
+        "stop": [text(stop) for stop in asked.stop],
     }
     attributes: Attributes = {
         keys.SPAN_KIND: keys.LLM,
@@ -89,7 +89,7 @@ def request(model: str, asked: GenerationRequest, *, capture: bool) -> Attribute
         keys.REQUEST_TEMPERATURE: asked.temperature,
         keys.REQUEST_MAX_TOKENS: asked.max_tokens,
         keys.REQUEST_SEED: asked.seed,
-        keys.LLM_INVOCATION_PARAMETERS: as_json(settings),
+        keys.LLM_INVOCATION_PARAMETERS: _json(settings),
     }
     if asked.n != 1:
         attributes[keys.REQUEST_CHOICE_COUNT] = asked.n
@@ -99,7 +99,7 @@ def request(model: str, asked: GenerationRequest, *, capture: bool) -> Attribute
         turns = _turns(asked.prompt)
         attributes[keys.INPUT_VALUE] = text(asked.prompt.text)
         attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
-        attributes[keys.INPUT_MESSAGES] = as_json([_message(*turn) for turn in turns])
+        attributes[keys.INPUT_MESSAGES] = _json([_message(*turn) for turn in turns])
         attributes |= _messages(keys.LLM_INPUT_MESSAGES, turns)
     return attributes
 
@@ -124,7 +124,7 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
             attributes[keys.CACHE_HIT] = True
     if capture and generations:
         turns = [("assistant", g.text) for g in generations]
-        attributes[keys.OUTPUT_MESSAGES] = as_json(
+        attributes[keys.OUTPUT_MESSAGES] = _json(
             [
                 {**_message(*turn), "finish_reason": reason}
                 for turn, reason in zip(turns, reasons, strict=True)
@@ -133,7 +133,7 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
         attributes |= _messages(keys.LLM_OUTPUT_MESSAGES, turns)
         several = len(generations) > 1
         attributes[keys.OUTPUT_VALUE] = (
-            as_json([g.text for g in generations]) if several else text(generations[0].text)
+            _json([text(g.text) for g in generations]) if several else text(generations[0].text)
         )
         attributes[keys.OUTPUT_MIME_TYPE] = keys.JSON if several else keys.TEXT
     return attributes
@@ -158,10 +158,11 @@ def ranking(hits: Sequence[Hit], *, capture: bool) -> Attributes:
     """What a retriever returned: flattened for OpenInference, as JSON for gen_ai, and as JSON
     in `output.value` for backends that read neither."""
     documents = [_document(hit, capture=capture) for hit in hits]
+    told = _json(documents)
     attributes: Attributes = {
         keys.RETRIEVED: len(hits),
-        keys.GEN_AI_DOCUMENTS: as_json(documents),
-        keys.OUTPUT_VALUE: as_json(documents),
+        keys.GEN_AI_DOCUMENTS: told,
+        keys.OUTPUT_VALUE: told,
         keys.OUTPUT_MIME_TYPE: keys.JSON,
     }
     return attributes | _flattened(keys.RETRIEVAL_DOCUMENTS, documents)
@@ -196,7 +197,7 @@ def staged(hits: Sequence[Hit], note: Note, *, capture: bool) -> Attributes:
         keys.STAGE_AFTER: note.tokens_after,
     }
     attributes: Attributes = {key: value for key, value in told.items() if value is not None}
-    attributes[keys.OUTPUT_VALUE] = as_json(documents)
+    attributes[keys.OUTPUT_VALUE] = _json(documents)
     attributes[keys.OUTPUT_MIME_TYPE] = keys.JSON
     return attributes | _flattened(keys.RERANKER_OUTPUTS, documents)
 
@@ -210,7 +211,7 @@ def _flattened(prefix: str, documents: Sequence[Mapping[str, Any]]) -> Attribute
             attributes[at + keys.DOCUMENT_SCORE] = document["score"]
         if "content" in document:
             attributes[at + keys.DOCUMENT_CONTENT] = document["content"]
-            attributes[at + keys.DOCUMENT_METADATA] = as_json(document["metadata"])
+            attributes[at + keys.DOCUMENT_METADATA] = _json(document["metadata"])
     return attributes
 
 
@@ -220,7 +221,8 @@ def _document(hit: Hit, *, capture: bool) -> dict[str, Any]:
         document["score"] = float(hit.score)
     if capture:
         document["content"] = text(hit.passage.text, DOCUMENT_LIMIT)
-        document["metadata"] = {"title": text(hit.passage.title), "source": hit.passage.source}
+        title, source = text(hit.passage.title), text(hit.passage.source)
+        document["metadata"] = {"title": title, "source": source}
     return document
 
 
@@ -230,7 +232,7 @@ def _turns(prompt: Prompt) -> list[tuple[str, str]]:
 
 
 def _message(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
+    return {"role": role, "parts": [{"type": "text", "content": text(content)}]}
 
 
 def _messages(prefix: str, turns: Sequence[tuple[str, str]]) -> Attributes:

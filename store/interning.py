@@ -6,11 +6,12 @@ block each other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Column, Connection, Table, select
+from sqlalchemy import Column, Connection, Select, Table, bindparam, select
 
 from hopscope.runtime.types import Passage, Prompt, Provenance, digest
 from hopscope.store.experiment_records import Entry
@@ -137,6 +138,12 @@ def _numbers(
 ) -> dict[str, int]:
     found: dict[str, int] = {}
     for chunk in chunks(values):
-        query = select(key, table.c.number).where(key.in_(chunk))
-        found.update(tuple(row) for row in connection.execute(query))
+        rows = connection.execute(_looking(table, key), {"values": chunk})
+        found.update(tuple(row) for row in rows)
     return found
+
+
+@cache
+def _looking(table: Table, key: Column[str]) -> Select[tuple[str, int]]:
+    """Made once: to make it takes as long as to carry it out."""
+    return select(key, table.c.number).where(key.in_(bindparam("values", expanding=True)))

@@ -7,7 +7,6 @@ in append mode as soon as its span ends, so processes can share a file and a kil
 what it had; a last line that an earlier process left half-written is ended first.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import Link, SpanContext, format_span_id, format_trace_id
+from pydantic_core import to_json
 
 from hopscope.runtime.errors import UsageError
 
@@ -58,7 +58,7 @@ class TraceFile(SpanExporter):
         for span in spans:
             if self._file is None:
                 return SpanExportResult.FAILURE
-            data = line(span).encode()
+            data = line(span)
             try:
                 problem = "" if os.write(self._file, data) == len(data) else "no space left"
             except OSError as error:
@@ -81,7 +81,7 @@ def _ends_a_line(file: int) -> bool:
     return size == 0 or os.pread(file, 1, size - 1) == b"\n"
 
 
-def line(span: ReadableSpan) -> str:
+def line(span: ReadableSpan) -> bytes:
     """The span as an OTLP JSON request, ended by a newline.
 
     Written without the library's protobuf messages, through which a span of ours takes several
@@ -100,7 +100,7 @@ def line(span: ReadableSpan) -> str:
         **_present(schemaUrl=resource.schema_url),
     }
     request = {"resourceSpans": [told_resource]}
-    return json.dumps(request, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return to_json(request) + b"\n"
 
 
 def _span(span: ReadableSpan) -> Told:

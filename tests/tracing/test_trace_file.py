@@ -87,7 +87,7 @@ def test_a_line_is_what_the_library_would_write(limit: int) -> None:
     attributes = {f"key.{number}": value for number, value in enumerate(VALUES)}
     for span in spans(attributes, limit=limit):
         assert json.loads(line(span)) == by_the_library(span)
-        assert line(span).count("\n") == 1
+        assert line(span).count(b"\n") == 1
 
 
 def test_a_span_of_a_bare_tracer_is_what_the_library_would_write() -> None:
