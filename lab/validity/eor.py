@@ -46,7 +46,7 @@ from hopscope.workflows import _weights
 from hopscope.workflows import eor as workflow
 from hopscope.workflows._voting import Rule
 
-SHARE = 0.25
+SHARE = 0.5
 """Of the limit, learned from, and as many compared on: every question is answered nine times."""
 KNOWN = 5
 """One question in so many asks for a fact that stands in every world."""

@@ -35,7 +35,7 @@ from hopscope.tracing.selection import agreement
 from hopscope.workflows import item, k_sampling, uj_expa, uj_impa, vanilla
 from hopscope.workflows._candidates import Graph
 
-SHARE = 0.25
+SHARE = 0.5
 """Of the limit: every question is judged some thirty times over."""
 FEWEST, MOST = 5, 10
 """Candidates of a question."""

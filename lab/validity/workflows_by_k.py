@@ -30,7 +30,7 @@ from hopscope.tracing.games import over_steps
 from hopscope.tracing.meters.seper import SePer
 from hopscope.workflows import flare, ircot, iter_retgen, naive, self_ask
 
-SHARE = 0.125
+SHARE = 0.5
 """Of the limit: every question is answered fifteen times, and each time measured."""
 RIGHT = 0.8
 """From this equivalence on an answer is right."""

@@ -168,7 +168,8 @@ def test_candidates_are_the_gold_passages_among_others(bench: Bench) -> None:
 
 
 def test_the_real_reader_judges_through_the_real_workflows(bench: Bench) -> None:
-    """Of five questions two are asked; choosing everything misses nothing."""
+    """Of five questions three are asked; choosing everything misses nothing of the four gold
+    passages, which stand among 15 to 30."""
     [made] = build(bench)
     assert isinstance(made, Table)
     assert [row["way"] for row in made.rows] == [GUESS, *NAMES]
@@ -177,11 +178,11 @@ def test_the_real_reader_judges_through_the_real_workflows(bench: Bench) -> None
         assert isinstance(micro, Estimate)
         assert micro.value is not None
         assert 0 <= micro.value <= 1
-        assert micro.questions == 2
+        assert micro.questions == 3
     guess = made.rows[0]["micro_f1"]
     assert isinstance(guess, Estimate)
     assert guess.value is not None
-    assert 3 / 20 <= guess.value <= 0.75
+    assert 2 * 4 / (4 + 30) <= guess.value <= 2 * 4 / (4 + 15)
 
 
 def test_an_interruption_ends_the_suite_and_is_no_failed_run() -> None:
