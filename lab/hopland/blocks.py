@@ -22,8 +22,10 @@ from hopscope.runtime.rerankers import _item_prompts as item
 from hopscope.runtime.types import Message
 
 ROUNDED = 16
-FAINT = 0.2
+FAINT = 0.5
 """What a token counts in the tail of a list."""
+MARKED = 2
+"""So many layers before the last a fact's object learns its passage's number."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Source:
     """The position to look at."""
     before: int
     """0 for the fact that gives the token, n for the fact n hops before it."""
+    head: int = 0
+    """0 of the heads reads facts, 1 tells a fact which passage it stands in."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,10 @@ class Batch:
     segments: torch.Tensor  # (sequence, token)
     positions: torch.Tensor  # (sequence, token)
     weights: torch.Tensor  # (sequence, token)
-    sources: torch.Tensor  # (source, 4): sequence, query, key, before
+    sources: torch.Tensor  # (source, 5): sequence, query, key, before, head
+    shown: torch.Tensor  # (sequence, place): whether the opening is that long
+    own: torch.Tensor  # (sequence, line, place): tokens of blocks side by side, or -1
+    home: torch.Tensor  # (sequence, token): its place in the opening, or behind it in the lines
 
 
 def pack(
@@ -81,7 +88,7 @@ def pack(
         prefix: list[int] = opening.ids
         ids, segments = list(prefix), [0] * len(prefix)
         positions, weights = list(range(len(prefix))), [passage_weight] * len(prefix)
-        sources: list[Source] = []
+        sources = list(shown.marks)
         for number, turn in enumerate(example.turns, start=1):
             user, written = next(encoded), next(encoded)
             next(lines), next(lines)
@@ -118,31 +125,34 @@ class _Shown:
 
     def __init__(self, text: str, example: Example, encoded: Encoding) -> None:
         self.facts = _objects(text, example, encoded)
-        self.numbers: dict[int, range] = {}
-        for number in range(1, len(example.passages) + 1):
-            said = item.RECEIVED.format(i=number)
-            at = text.find(said + EOS)
+        self.marks: list[Source] = []
+        for number, (passage, facts) in enumerate(
+            zip(example.passages, example.told, strict=True), start=1
+        ):
+            headed = f"[{number}] {item.show(passage)}"
+            at = text.find(headed)
             if at >= 0:
-                digits = at + said.index(str(number))
-                self.numbers[number] = _tokens(encoded, digits, digits + len(str(number)))
+                key = _tokens(encoded, at + 1, at + 1 + len(str(number)))[-1]
+                told = [self.facts[fact][0] for fact in facts if fact in self.facts]
+                self.marks += [Source(place, key, MARKED, 1) for place in told if place > key]
 
     def sources(self, cue: Cue, written: Encoding, start: int) -> Iterator[Source]:
-        """Where each token of a part of what is written is to be read."""
-        if cue.passage is not None:
-            keys = self.numbers[cue.passage]
-            places = _tokens(written, cue.start, cue.end)
-            before = cue.facts  # the passage is found by way of all of them
-        elif all(fact in self.facts for fact in cue.facts):
-            keys = self.facts[cue.facts[-1]]
-            places = _tokens(written, max(0, cue.start - 1), cue.end)  # with the space before
-            before = cue.facts[:-1]
-        else:
+        """Where each token of a part of what is written is to be read.
+
+        The number of a passage is read where its fact is: what marks it stands there, too.
+        """
+        if not cue.facts or any(fact not in self.facts for fact in cue.facts):
             return
+        keys: Sequence[int] = self.facts[cue.facts[-1]]
+        if cue.number:
+            places = _tokens(written, cue.start, cue.end)
+            keys = [keys[0]] * len(places)
+        else:
+            places = _tokens(written, max(0, cue.start - 1), cue.end)  # with the space before
         for place, key in zip(places, keys, strict=False):
             yield Source(start + place - 1, key, 0)
-            for back, fact in enumerate(reversed(before), start=1):
-                if fact in self.facts:
-                    yield Source(start + place - 1, self.facts[fact][-1], back)
+            for back, fact in enumerate(reversed(cue.facts[:-1]), start=1):
+                yield Source(start + place - 1, self.facts[fact][-1], back)
 
 
 def _objects(text: str, example: Example, encoded: Encoding) -> dict[Fact, range]:
@@ -177,21 +187,61 @@ def collate(packed: Sequence[Packed]) -> Batch:
     def padded(rows: Sequence[Sequence[float]], fill: float, dtype: torch.dtype) -> torch.Tensor:
         return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows], dtype=dtype)
 
+    openings = [p.segments.count(0) for p in packed]
+    opening = -(-max(openings) // ROUNDED) * ROUNDED
+    parts = [_parts(p.segments) for p in packed]
+    width = max((len(part) for row in parts for part in row), default=0)
+    width = -(-width // ROUNDED) * ROUNDED
+    lines = [_lines(row, width) for row in parts]
+    own = torch.full((len(packed), max(map(len, lines)), width), -1)
+    home = torch.zeros(len(packed), longest, dtype=torch.int64)
+    for row, (before, filled) in enumerate(zip(openings, lines, strict=True)):
+        home[row, :before] = torch.arange(before)
+        for number, line in enumerate(filled):
+            own[row, number, : len(line)] = torch.tensor(line)
+            home[row, line] = torch.arange(len(line)) + (opening + number * width)
     return Batch(
         ids=padded([p.ids for p in packed], 0, torch.int64),
         segments=padded([p.segments for p in packed], -1, torch.int64),
         positions=padded([p.positions for p in packed], 0, torch.int64),
         weights=padded([p.weights for p in packed], 0.0, torch.float32),
         sources=torch.tensor(
-            [(row, s.query, s.key, s.before) for row, p in enumerate(packed) for s in p.sources],
+            [
+                (row, s.query, s.key, s.before, s.head)
+                for row, p in enumerate(packed)
+                for s in p.sources
+            ],
             dtype=torch.int64,
-        ).reshape(-1, 4),
+        ).reshape(-1, 5),
+        shown=torch.arange(opening) < torch.tensor(openings)[:, None],
+        own=own,
+        home=home,
     )
 
 
-def mask(segments: torch.Tensor) -> torch.Tensor:
-    """Who may attend to whom, (sequence, 1, query, key): the opening and the own block."""
-    length = segments.shape[1]
-    causal = torch.ones(length, length, dtype=torch.bool).tril()
-    query, key = segments[:, :, None], segments[:, None, :]
-    return (((key == 0) | (key == query)) & causal)[:, None]
+def _parts(segments: Sequence[int]) -> list[list[int]]:
+    """The places of each block's tokens."""
+    places: dict[int, list[int]] = {}
+    for at, number in enumerate(segments):
+        if number:
+            places.setdefault(number, []).append(at)
+    return list(places.values())
+
+
+def _lines(parts: Sequence[list[int]], width: int) -> list[list[int]]:
+    """Parts laid side by side in lines of a width, each where it fits first."""
+    lines: list[list[int]] = []
+    for part in sorted(parts, key=len, reverse=True):
+        fits = (line for line in lines if len(line) + len(part) <= width)
+        if (line := next(fits, None)) is None:
+            lines.append(list(part))
+        else:
+            line += part
+    return lines
+
+
+def seen(segments: torch.Tensor, row: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+    """Which keys each query may attend to, (query, key): the opening and the own block."""
+    keys = segments[row]
+    causal = torch.arange(segments.shape[1]) <= query[:, None]
+    return ((keys == 0) | (keys == segments[row, query][:, None])) & causal

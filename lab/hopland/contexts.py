@@ -20,6 +20,11 @@ from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fa
 from hopscope.runtime import prompts
 from hopscope.runtime.types import Message, Passage
 
+QUESTIONS_JUDGED = 5
+"""Questions of one dialogue, at most."""
+TURNS_JUDGED = 2
+"""Selections and rankings for each of them, at most."""
+
 
 @dataclass(frozen=True)
 class Mix:
@@ -125,19 +130,31 @@ class Sampler:
         return Example((prompts.system(passages),), passages, told, tuple(asked), tuple(made))
 
     def judged(self, mix: Mix, shown: Sequence[int], first: Sequence[Fact] = ()) -> Example:
-        """A dialogue in which the passages are selected and ranked for one question."""
+        """A dialogue in which the passages are selected and ranked for some questions.
+
+        The opening announces the first; every last message names its own. So one opening serves
+        several, and the reader goes by the last message.
+        """
         rng = self.rng
         passages, told = self.shown(shown)
         facts = [fact for part in told for fact in part]
-        if first:
-            relations = [RELATIONS[fact.relation] for fact in first]
-            asked = chain(rng, self.resolved(relations, first[0].subject, facts)[0])
-        else:
-            asked = self.asking(mix, facts)
-        scene = self.scene(asked, passages, told)
         task = turns.relevance if rng.random() < 0.25 else turns.dialogue
-        opening, made = task(scene, referred=rng.random() < 0.5)
-        return Example(opening, passages, told, (asked,) * len(made), tuple(made))
+        referred = rng.random() < 0.5
+        openings: list[tuple[Message, ...]] = []
+        asked: list[Asked] = []
+        made: list[Turn] = []
+        for place in range(min(QUESTIONS_JUDGED, 1 + len(shown))):
+            if first and not place:
+                relations = [RELATIONS[fact.relation] for fact in first]
+                question = chain(rng, self.resolved(relations, first[0].subject, facts)[0])
+            else:
+                question = self.asking(mix, facts)
+            opening, turned = task(self.scene(question, passages, told), referred=referred)
+            kept = turned if len(turned) <= TURNS_JUDGED else rng.sample(turned, TURNS_JUDGED)
+            openings.append(opening)
+            asked += [question] * len(kept)
+            made += kept
+        return Example(openings[0], passages, told, tuple(asked), tuple(made))
 
     def aside(self, mix: Mix) -> Example:
         """Prompts that open in their own way: rewrite a question, compare answers, judge one

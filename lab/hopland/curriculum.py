@@ -10,11 +10,11 @@ FULL = (
     ("2", 4.0),
     ("3", 1.2),
     ("4", 0.5),
-    ("comparison", 0.6),
+    ("comparison", 1.0),
     ("yesno", 0.7),
     ("fixed", 0.4),
 )
-SHORT = (("1", 2.0), ("2", 6.0), ("3", 1.2), ("comparison", 0.5), ("yesno", 0.6), ("fixed", 0.3))
+SHORT = (("1", 2.0), ("2", 6.0), ("3", 1.2), ("comparison", 0.9), ("yesno", 0.8), ("fixed", 0.3))
 """For the end: chains of thought are mastered by then, two hops in one answer are not."""
 
 
@@ -55,16 +55,16 @@ STAGES = (
     ),
     Stage(
         Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, judged=SHORT_LISTS, alike=0.5),
-        *(0.0, None, 0.60, 0.5),
-        dialogues=0.50,
-        asides=0.08,
+        *(0.0, None, 0.50, 0.5),
+        dialogues=0.40,
+        asides=0.12,
         closed=0.10,
     ),
     Stage(
         Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, judged=LISTS, alike=0.5),
         *(0.0, None, 1.0, 0.75),
-        dialogues=0.45,
-        asides=0.06,
+        dialogues=0.35,
+        asides=0.12,
         closed=0.10,
     ),
 )

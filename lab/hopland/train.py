@@ -12,37 +12,30 @@ import json
 import math
 import multiprocessing
 import os
-import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import blocks, growth, guidance, tokenizer, world
-from hopscope.lab.hopland.blocks import Batch, Packed
-from hopscope.lab.hopland.contexts import Example, Sampler
-from hopscope.lab.hopland.curriculum import CLOSED, STAGES, TRAINED
-from hopscope.lab.hopland.names import Forge
-from hopscope.lab.hopland.searched import Searched
+from hopscope.lab.hopland import growth, guidance, tokenizer
+from hopscope.lab.hopland.blocks import Batch
+from hopscope.lab.hopland.curriculum import STAGES, TRAINED
+from hopscope.lab.hopland.feeding import feed
+from hopscope.lab.hopland.losses import Average, Losses, copying, losses
 from hopscope.lab.hopland.validation import HeldOut, measure, validation
-from hopscope.lab.hopland.world import Density
 
 PEAK_RATE = 3e-3
 FINAL_SHARE = 0.05
 AVERAGING = 0.995
 """Decay of the running average of the weights: that average is what is measured and shipped."""
 WARM_UP_STEPS = 100
-BATCH_TOKENS = 6000
 HEAD = 64
 """Width of an attention head: one head has to carry the identity of some 180 name pieces."""
 GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.2
@@ -51,67 +44,6 @@ COPY_UNTIL = 0.3
 COPY_STEPS = 100
 REHEARSE_EVERY = 4
 """Every so many steps one of copying name pieces: else they are told apart only slowly."""
-LARGE = 200
-"""Scale of the worlds that are searched: about as many passages as the shipped corpus."""
-SPARSE = 0.6
-"""The share of the searched worlds that are told as sparsely as the shipped corpus."""
-POOL = 320
-"""Examples drawn before they are sorted by length and cut into batches."""
-
-
-def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, float]]:
-    """Examples without end, those of small worlds and those searched for in large ones."""
-    rng = random.Random(f"train {seed}")
-    small, large = worlds(seed, place, Sampler), worlds(seed, place, Searched)
-    while True:
-        stage = STAGES[place.value]
-        sampler = next(large if rng.random() < stage.searched else small)
-        draw = rng.random()
-        if (draw := draw - stage.closed) < 0:
-            example = Sampler.example(sampler, CLOSED)
-        elif (draw := draw - stage.asides) < 0:
-            example = sampler.aside(stage.mix)
-        elif draw < stage.dialogues:
-            example = sampler.dialogue(stage.mix)
-        else:
-            example = sampler.example(stage.mix)
-        yield example, stage.passage_weight
-
-
-def worlds(seed: int, place: "Synchronized[int]", kind: type[Sampler]) -> Iterator[Sampler]:
-    """The sampler of one world after another, each for some examples."""
-    large = kind is Searched
-    while True:
-        rng = random.Random(f"train {seed} {large}")
-        phrasing = STAGES[place.value].mix.phrasing
-        scale = LARGE if large else rng.choice((2, 3, 4))
-        density: Density = "sparse" if large and rng.random() < SPARSE else "dense"
-        made = world.make(seed, split="train", scale=scale, phrasing=phrasing, density=density)
-        sampler = kind(made, rng, Forge(rng, "train", world.RESERVED))
-        for _ in range(400 if large else 18):
-            yield sampler
-        seed += 1
-
-
-def feed(folder: Path, seed: int, place: "Synchronized[int]", out: "Queue[Batch]") -> None:
-    """Fill the queue with batches of like length; runs in its own process."""
-    torch.set_num_threads(1)
-    learned = tokenizer.load(folder)
-    rng = random.Random(seed)
-    source = examples(seed, place)
-    while True:
-        pool: list[Packed] = []
-        for example, weight in (next(source) for _ in range(POOL)):
-            pool += blocks.pack(learned, [example], passage_weight=weight)
-        pool.sort(key=lambda p: len(p.ids))
-        batches: list[list[Packed]] = [[]]
-        for packed in pool:
-            if len(packed.ids) * (len(batches[-1]) + 1) > BATCH_TOKENS:
-                batches.append([])
-            batches[-1].append(packed)
-        rng.shuffle(batches)
-        for batch in batches:
-            out.put(blocks.collate(batch))
 
 
 def config(learned: PreTrainedTokenizerFast, *, layers: int, width: int) -> LlamaConfig:
@@ -129,81 +61,6 @@ def config(learned: PreTrainedTokenizerFast, *, layers: int, width: int) -> Llam
         eos_token_id=learned.eos_token_id,
         pad_token_id=learned.pad_token_id,
     )
-
-
-@dataclass(frozen=True)
-class Losses:
-    """What one batch teaches, and how well it was known."""
-
-    answers: torch.Tensor
-    """Weighted cross-entropy of the next token."""
-    pointing: torch.Tensor
-    right: float
-    """The share of the tokens that count in full which were the likeliest."""
-
-
-def losses(model: LlamaForCausalLM, forward: Any, batch: Batch) -> Losses:
-    """Run a batch forward, in bfloat16 where that is safe."""
-    with torch.autocast("cpu", torch.bfloat16):
-        inputs, hidden, seen = forward(model, batch.ids, batch.segments, batch.positions)
-        weights = batch.weights[:, 1:]
-        counted = weights > 0
-        logits = model.lm_head(hidden[:, :-1][counted]).float()
-        pointed = guidance.pointing(model, inputs, seen, batch)
-    target, weight = batch.ids[:, 1:][counted], weights[counted]
-    each = functional.cross_entropy(logits, target, reduction="none")
-    full = weight >= 1
-    right = (logits.detach().argmax(-1) == target)[full].float().mean()
-    return Losses((each * weight).sum() / weights.sum(), pointed, float(right))
-
-
-def copying(alphabet: torch.Tensor, layers: int, rng: torch.Generator) -> Batch:
-    """Random tokens of an alphabet repeated with a random period; only the repeats count.
-
-    Guided: the first layer to the token before, the second to the token that comes next.
-    """
-    rows, length = 32, 64
-    tokens = alphabet[torch.randint(len(alphabet), (rows, length), generator=rng)]
-    periods = torch.randint(4, 32, (rows,), generator=rng)
-    places = torch.arange(length).expand(rows, -1)
-    ids = tokens.gather(1, places % periods[:, None])
-    weights = (places >= periods[:, None]).float()
-    row, place = weights.nonzero().T
-    previous = torch.stack([row, place - 1, place - 2, torch.full_like(row, layers - 1)], 1)
-    source = torch.stack(
-        [row, place - 1, place - periods[row], torch.full_like(row, layers - 2)], 1
-    )
-    sources = torch.cat([previous, source])
-    return Batch(ids, torch.zeros_like(ids), places.contiguous(), weights, sources)
-
-
-class Average:
-    """Running averages of losses, corrected for the short past at the start."""
-
-    def __init__(self, decay: float) -> None:
-        self.decay, self.weight = decay, 0.0
-        self.sums = {"answers": 0.0, "pointing": 0.0, "right": 0.0}
-
-    def add(self, found: Losses) -> None:
-        """Take one step's losses in."""
-        self.weight = self.decay * self.weight + 1 - self.decay
-        new = (float(found.answers.detach()), float(found.pointing.detach()), found.right)
-        for (name, old), value in zip(self.sums.items(), new, strict=True):
-            self.sums[name] = self.decay * old + (1 - self.decay) * value
-
-    @property
-    def values(self) -> dict[str, float]:
-        """The averages by name."""
-        return {name: value / max(self.weight, 1e-9) for name, value in self.sums.items()}
-
-    @property
-    def settled(self) -> bool:
-        """Whether the averages stand on enough steps to judge by."""
-        return self.weight > 0.8
-
-    def rounded(self) -> dict[str, float]:
-        """The averages for the log."""
-        return {name: round(value, 4) for name, value in self.values.items()}
 
 
 class Trainer:
@@ -232,7 +89,7 @@ class Trainer:
         if start is not None:
             growth.grow(self.model, self.learned, start)
         self.layers = layers
-        self.forward = torch.compile(guidance.states, dynamic=True)
+        self.through = torch.compile(guidance.through, dynamic=True)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01, fused=True
         )
@@ -292,7 +149,7 @@ class Trainer:
         )
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate * share
-        found = losses(self.model, self.forward, batch)
+        found = losses(self.model, batch, self.through)
         guided = max(LAST_GUIDANCE, GUIDANCE * (1 - self.progress / GUIDED_UNTIL))
         (found.answers + guided * found.pointing).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -16,7 +16,7 @@ from hopscope.runtime import prompts
 from hopscope.runtime.compressors import summary
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.rerankers import _item_prompts as item
-from hopscope.runtime.rerankers._item_prompts import Form
+from hopscope.runtime.rerankers._item_prompts import Criterion, Form
 from hopscope.runtime.types import Message, Passage, Prompt
 from hopscope.tracing.entailments import judge
 from hopscope.tracing.policies import self_report
@@ -37,8 +37,8 @@ class Cue:
     """The part, in characters of what the reader writes."""
     facts: tuple[Fact, ...] = ()
     """It is the object of the last, which the facts before lead to."""
-    passage: int | None = None
-    """Or it is the number, in a dialogue, of this passage, which these facts lead to."""
+    number: bool = False
+    """Or it is the number, in a dialogue, of the passage that tells the last."""
 
 
 @dataclass(frozen=True)
@@ -342,25 +342,40 @@ def _rank(scene: Scene, user: str) -> Turn:
     return Turn("rank", user, said, cues=cues, faint=faint, weight=FEW_TOKENS)
 
 
+def tail(scene: Scene) -> Turn:
+    """The end of a ranking: those not named yet, as they stood. It hangs on no passage, so it is
+    practised without any, in lists of all lengths."""
+    rng = scene.rng
+    count = rng.choice((*range(2, 10), 10, 10, 10, *range(11, 21)))
+    named = rng.sample(range(1, count + 1), min(count - 1, rng.choice((0, 1, 1, 2, 2, 3, 4))))
+    rest = [n for n in range(1, count + 1) if n not in named]
+    said = " > ".join(f"[{n}]" for n in [*named, *rest])
+    begun = " > ".join(f"[{n}]" for n in named)
+    criterion: Criterion = rng.choice(("relevance", "utility"))
+    user = item.ranking_task(scene.asked.text, count, "", "explicit", criterion)
+    return Turn("tail", user, said.removeprefix(begun), begun)
+
+
 def _numbered(
     scene: Scene, text: str, numbers: Sequence[int], between: str
 ) -> tuple[str, tuple[Cue, ...]]:
     cues = []
     for place, number in enumerate(numbers):
         text += f"{between if place else ''}["
-        end = len(text) + len(str(number))
-        cues.append(Cue(len(text), end, _leading(scene, number), number))
+        leading = _leading(scene, number)
+        cues.append(Cue(len(text), len(text) + len(str(number)), leading, number=True))
         text += f"{number}]"
     return text, tuple(cues)
 
 
 def _leading(scene: Scene, number: int) -> tuple[Fact, ...]:
-    """The steps of a chain up to the last one that this passage tells; none if it tells none."""
-    if scene.asked.kind != "chain":
-        return ()
+    """The facts that lead to what this passage tells of the question, that last; none if it tells
+    nothing of it."""
     steps = scene.asked.steps
     told = [place for place, step in enumerate(steps) if step in scene.told[number - 1]]
-    return steps[: told[-1] + 1] if told else ()
+    if not told:
+        return ()
+    return steps[: told[-1] + 1] if scene.asked.kind == "chain" else (steps[told[0]],)
 
 
 OVER_PASSAGES: tuple[tuple[Task, float], ...] = (
@@ -384,6 +399,7 @@ OPENINGS: tuple[tuple[tuple[Message, ...], Task, float], ...] = (
     ((Message(role="system", content=REWRITE),), rewrite, 1.0),
     (judge.prompt(Statement("", "", "")).messages[:-1], same, 1.0),
     (item.pointwise("", Passage(text="."), "", "explicit", None).messages[:-1], pointwise, 3.0),
+    (item.ranking("", (), "", "explicit", "utility").messages[:-1], tail, 4.0),
 )
 """Prompts that open in their own way and show no documents there."""
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import blocks, world
+from hopscope.lab.hopland import blocks, guidance, world
 from hopscope.lab.hopland.blocks import Batch
 from hopscope.lab.hopland.contexts import Mix, Sampler
 from hopscope.lab.hopland.curriculum import FULL
@@ -58,12 +58,8 @@ def measure(model: LlamaForCausalLM, held_out: HeldOut) -> dict[str, list[float]
     model.eval()
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for batch, cells in held_out:
-        logits = model(
-            input_ids=batch.ids,
-            attention_mask=blocks.mask(batch.segments),
-            position_ids=batch.positions,
-            use_cache=False,
-        ).logits[:, :-1]
+        _, hidden = guidance.states(model, batch)
+        logits = model.lm_head(hidden[:, :-1])
         target = batch.ids[:, 1:]
         right = logits.argmax(-1) == target
         logprobs = logits.log_softmax(-1).gather(-1, target[..., None])[..., 0]

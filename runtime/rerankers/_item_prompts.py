@@ -139,10 +139,18 @@ def ranking(
     question: str, passages: Sequence[Passage], reference: str, form: Form, criterion: Criterion
 ) -> Prompt:
     """Ask for an order of the passages."""
+    task = ranking_task(question, len(passages), reference, form, criterion)
+    return dialogue(question, passages, task, criterion, referred=bool(reference))
+
+
+def ranking_task(
+    question: str, count: int, reference: str, form: Form, criterion: Criterion
+) -> str:
+    """The message that asks for it, after so many passages."""
     task = RANK[criterion].format(
-        question=question, reference=refer(reference, form), utility=UTILITY, n=len(passages)
+        question=question, reference=refer(reference, form), utility=UTILITY, n=count
     )
-    return dialogue(question, passages, task + RANK_FORM, criterion, referred=bool(reference))
+    return task + RANK_FORM
 
 
 def answer(question: str, evidence: Sequence[Passage], form: Form = "explicit") -> Prompt:

@@ -1,6 +1,7 @@
 """Tokens, packed blocks, copying data."""
 
 import random
+import re
 from functools import cache
 
 import pytest
@@ -8,9 +9,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hopscope.lab.hopland import blocks, guidance, tokenizer, world
+from hopscope.lab.hopland.blocks import Packed, Source
 from hopscope.lab.hopland.contexts import Example, Mix, Sampler
+from hopscope.lab.hopland.losses import copying
 from hopscope.lab.hopland.names import Forge
-from hopscope.lab.hopland.train import copying
 from hopscope.runtime import prompts
 
 
@@ -37,6 +39,14 @@ def examples(n: int) -> list[Example]:
     mix = Mix((0, 2, 5), (("1", 1.0), ("2", 1.0), ("yesno", 1.0)), 0.4, 0.3, 0.3, 5, others=0.6)
     kinds = (drawn.example, drawn.example, drawn.dialogue, drawn.aside)
     return [kinds[i % 4](mix) for i in range(n)]
+
+
+def mask(segments: torch.Tensor) -> torch.Tensor:
+    """Who may attend to whom, (sequence, 1, query, key): the opening and the own block."""
+    rows = torch.arange(len(segments)).repeat_interleave(segments.shape[1])
+    queries = torch.arange(segments.shape[1]).repeat(len(segments))
+    seen = blocks.seen(segments, rows, queries)
+    return seen.view(len(segments), 1, segments.shape[1], segments.shape[1])
 
 
 def ids(text: str) -> list[int]:
@@ -81,7 +91,7 @@ def test_a_block_has_the_logits_of_the_single_conversation_the_product_sends() -
         with torch.inference_mode():
             together = model(
                 input_ids=batch.ids,
-                attention_mask=blocks.mask(batch.segments),
+                attention_mask=mask(batch.segments),
                 position_ids=batch.positions,
             ).logits
             for row, example in enumerate(part):
@@ -106,7 +116,7 @@ def test_the_loss_counts_answers_and_their_end_token_only() -> None:
 
 def test_a_source_holds_the_token_that_is_to_be_read_there() -> None:
     packed = blocks.pack(learned(), examples(30), passage_weight=0.0)
-    found = [(p, s) for p in packed for s in p.sources if s.before == 0]
+    found = [(p, s) for p in packed for s in p.sources if s.before == 0 and not numbered(p, s)]
     assert len(found) > 100
     for p, s in found:
         assert p.ids[s.query + 1] == p.ids[s.key]
@@ -114,10 +124,35 @@ def test_a_source_holds_the_token_that_is_to_be_read_there() -> None:
         assert p.weights[s.query + 1] > 0
 
 
+def numbered(packed: Packed, source: Source) -> bool:
+    """Whether the token to be read is a passage's number, "[3" or "[10"."""
+    return "[" in learned().decode(packed.ids[source.query - 1 : source.query + 1])
+
+
+def test_a_number_is_read_at_the_fact_that_its_passage_tells() -> None:
+    rng = random.Random(3)
+    drawn = Sampler(world.make(3, split="train"), rng, Forge(rng, "train", world.RESERVED))
+    mix = Mix((5,), (("1", 1.0), ("2", 2.0), ("yesno", 1.0)), 0.4, 0.1, 0.1, judged=(10, 12))
+    packed = blocks.pack(learned(), [drawn.dialogue(mix) for _ in range(20)], passage_weight=0.0)
+    checked = 0
+    for p in packed:
+        marks = {s.query: s.key for s in p.sources if s.head == 1}
+        assert all(key < query for query, key in marks.items())
+        for s in p.sources:
+            if s.head == 0 and s.before == 0 and numbered(p, s):
+                said = learned().decode(p.ids[s.query + 1 : s.query + 3])
+                [number] = re.findall(r"^\s*(\d+)", said)
+                header = learned().decode(p.ids[: marks[s.key] + 1])
+                assert header[header.rindex("[") + 1 :].endswith(number)
+                checked += 1
+    assert checked > 50
+
+
 def test_what_is_read_last_is_found_by_way_of_the_end_of_an_object_of_the_chain() -> None:
     drawn = examples(40)
     packed = blocks.pack(learned(), drawn, passage_weight=0.0)
-    found = [(e, p, s) for e, p in zip(drawn, packed, strict=True) for s in p.sources if s.before]
+    pairs = zip(drawn, packed, strict=True)
+    found = [(e, p, s) for e, p in pairs for s in p.sources if s.before and s.head == 0]
     assert found
     for example, p, s in found:
         bridges = {fact.object for asked in example.asked for fact in asked.steps}
@@ -132,8 +167,8 @@ def test_guidance_falls_as_the_guided_head_looks_where_it_should() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     values = []
     for _ in range(12):
-        inputs, _, seen = guidance.states(model, batch.ids, batch.segments, batch.positions)
-        value = guidance.pointing(model, inputs, seen, batch)
+        inputs, _ = guidance.states(model, batch)
+        value = guidance.pointing(model, inputs, batch)
         value.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -144,13 +179,15 @@ def test_guidance_falls_as_the_guided_head_looks_where_it_should() -> None:
 def test_the_guided_forward_pass_is_the_models_own() -> None:
     torch.manual_seed(0)
     model = LlamaForCausalLM(shape(layers=2)).eval()
-    batch = blocks.collate(blocks.pack(learned(), examples(2), passage_weight=0.0))
+    batch = blocks.collate(blocks.pack(learned(), examples(8), passage_weight=0.0))
+    lines = [(row, line[line >= 0]) for row in range(8) for line in batch.own[row]]
+    assert any(len(batch.segments[row, line].unique()) > 1 for row, line in lines)
     with torch.inference_mode():
-        _, hidden, _ = guidance.states(model, batch.ids, batch.segments, batch.positions)
+        _, hidden = guidance.states(model, batch)
         own = model.lm_head(hidden)
         plain = model(
             input_ids=batch.ids,
-            attention_mask=blocks.mask(batch.segments),
+            attention_mask=mask(batch.segments),
             position_ids=batch.positions,
         ).logits
     counted = batch.segments >= 0
@@ -159,7 +196,8 @@ def test_the_guided_forward_pass_is_the_models_own() -> None:
 
 def test_copying_counts_repeats_only() -> None:
     batch = copying(torch.arange(6, 70), 3, torch.Generator().manual_seed(0))
-    for row, query, key, before in batch.sources.tolist():
+    for row, query, key, before, head in batch.sources.tolist():
+        assert head == 0
         assert key == query - 1 if before == 2 else batch.ids[row, key] == batch.ids[row, query + 1]
     for row, weights in zip(batch.ids.tolist(), batch.weights.tolist(), strict=True):
         period = weights.index(1.0)

@@ -1,6 +1,7 @@
 """What the reader is to say to each prompt of the product, read by the product's own parsers."""
 
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ def cases() -> dict[str, list[Case]]:
 def test_every_prompt_is_drawn(cases: dict[str, list[Case]]) -> None:
     assert set(cases) == {
         *("answer", "reasoned", "search", "self_ask", "information", "summary", "enough"),
-        *("background", "expand", "ask", "rewrite", "same", "judge", "rank", "select"),
+        *("background", "expand", "ask", "rewrite", "same", "judge", "rank", "select", "tail"),
         *("select after explicit", "select after implicit"),
     }
 
@@ -92,6 +93,20 @@ def test_a_ranking_has_all_passages_the_useful_first(cases: dict[str, list[Case]
         assert case.turn.said.count("[") == n
         useful = [bool(set(case.example.told[i - 1]) & set(steps)) for i in order.positions]
         assert useful == sorted(useful, reverse=True)
+
+
+def test_a_tail_completes_a_ranking_in_the_order_of_the_passages(
+    cases: dict[str, list[Case]],
+) -> None:
+    begun = 0
+    for case in cases["tail"]:
+        numbers = [int(n) for n in re.findall(r"\d+", case.turn.begun + case.turn.said)]
+        rest = [int(n) for n in re.findall(r"\d+", case.turn.said)]
+        assert sorted(numbers) == list(range(1, len(numbers) + 1))
+        assert rest == sorted(rest)
+        assert f"Rank the {len(numbers)} passages" in case.turn.user
+        begun += len(rest) < len(numbers)
+    assert begun > 5
 
 
 def test_a_search_is_asked_for_exactly_where_a_fact_is_unknown(
