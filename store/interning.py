@@ -144,6 +144,6 @@ def _numbers(
 
 
 @cache
-def _looking(table: Table, key: Column[str]) -> Select[str, int]:
+def _looking(table: Table, key: Column[str]) -> Select[Any]:
     """Made once: to make it takes as long as to carry it out."""
     return select(key, table.c.number).where(key.in_(bindparam("values", expanding=True)))
