@@ -1,12 +1,13 @@
 """The shipped reader reads: some of its figures on few questions; docs/reader.md has them all."""
 
 from functools import cache
+from importlib.resources import files
 
 from hopscope.lab.hopland import evaluate
 from hopscope.lab.hopland.cases import Case
 from hopscope.lab.hopland.cases import cases as drawn
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.readers import tiny
+from hopscope.runtime.readers import hf, tiny
 
 N = 60
 
@@ -41,3 +42,10 @@ def test_belief_in_a_two_hop_answer_needs_both_passages() -> None:
     both, first_missing, last_missing = belief(None), belief(0), belief(-1)
     assert both > 0.6
     assert max(first_missing, last_missing) < 0.3 * both
+
+
+def test_the_smaller_reader_of_the_laboratory_reads_too_and_is_another() -> None:
+    small = hf.build(model=str(files("hopscope.lab.hopland").joinpath("small")), device="cpu")
+    rows = [(c.asked, c.full) for c in cases(1)]
+    assert sum(evaluate.short(small, rows)) >= 0.85 * N
+    assert evaluate.beliefs(small, rows) != evaluate.beliefs(reader(), rows)
