@@ -8,13 +8,20 @@ EASY = (("1", 8.0), ("fixed", 0.5))
 FULL = (
     ("1", 2.6),
     ("2", 4.0),
-    ("3", 1.2),
+    ("3", 2.2),
     ("4", 0.5),
     ("comparison", 1.0),
     ("yesno", 0.7),
     ("fixed", 0.4),
 )
-SHORT = (("1", 2.0), ("2", 6.0), ("3", 1.2), ("comparison", 0.9), ("yesno", 0.8), ("fixed", 0.3))
+SHORT = (
+    ("1", 1.6),
+    ("2", 5.0),
+    ("3", 3.0),
+    ("comparison", 0.9),
+    ("yesno", 0.8),
+    ("fixed", 0.3),
+)
 """For the end: chains of thought are mastered by then, two hops in one answer are not."""
 
 

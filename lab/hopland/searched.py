@@ -41,7 +41,7 @@ class Searched(Sampler):
         """One to four facts, each about the object of the one before."""
         facts: list[Fact] = []
         while not facts:
-            facts = self.walk(self.rng.choice((1, 2, 2, 2, 3, 4)))
+            facts = self.walk(self.rng.choice((1, 2, 2, 2, 3, 3, 4)))
         return facts
 
     def found(self, facts: list[Fact]) -> list[int]:
