@@ -8,6 +8,7 @@ what it had; a last line that an earlier process left half-written is ended firs
 """
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,7 +101,7 @@ def line(span: ReadableSpan) -> bytes:
         **_present(schemaUrl=resource.schema_url),
     }
     request = {"resourceSpans": [told_resource]}
-    return to_json(request) + b"\n"
+    return to_json(request, inf_nan_mode="strings") + b"\n"
 
 
 def _span(span: ReadableSpan) -> Told:
@@ -169,7 +170,7 @@ def _attributes(attributes: Mapping[str, Any] | None) -> list[Told]:
 
 
 def _value(value: Any) -> Told:
-    """A value of OTLP JSON, in which integers are texts."""
+    """A value of OTLP JSON, in which integers are texts and bytes are base64."""
     if isinstance(value, str):
         return {"stringValue": value}
     if isinstance(value, bool):
@@ -178,4 +179,10 @@ def _value(value: Any) -> Told:
         return {"intValue": str(value)}
     if isinstance(value, float):
         return {"doubleValue": value}
-    return {"arrayValue": {"values": [_value(item) for item in value]} if value else {}}
+    if value is None:
+        return {}
+    if isinstance(value, bytes):
+        return {"bytesValue": b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return {"kvlistValue": _present(values=_attributes(value))}
+    return {"arrayValue": _present(values=[_value(item) for item in value])}

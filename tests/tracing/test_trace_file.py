@@ -1,6 +1,7 @@
 """A line of the trace file: what OpenTelemetry's own encoder makes of a span."""
 
 import json
+import math
 from base64 import b64decode
 from typing import Any
 
@@ -26,7 +27,8 @@ from hopscope.tracing._trace_file import line
 
 VALUES: list[AttributeValue] = [
     "", "a\u2028\u00fc\n", True, False, 0, -3, 2**53, 0.0, 2.5, ["a", ""], [1, 0], [0.5], [True],
-    [],
+    [], math.nan, [math.inf, -math.inf], b"", b"\xff\x00", None, ["a", None], {},
+    {"a": 1, "b": {"c": [b"d", {"e": 0.5}]}},
 ]  # fmt: skip
 
 
