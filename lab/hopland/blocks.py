@@ -22,8 +22,8 @@ from hopscope.runtime.rerankers import _item_prompts as item
 from hopscope.runtime.types import Message
 
 ROUNDED = 16
-FAINT = 0.5
-"""What a token counts in the tail of a list."""
+FAINT = 0.25
+"""What a token counts in the tail of a list, as a share of what the others of its turn count."""
 MARKED = 2
 """So many layers before the last a fact's object learns its passage's number."""
 

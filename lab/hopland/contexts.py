@@ -149,6 +149,8 @@ class Sampler:
                 question = chain(rng, self.resolved(relations, first[0].subject, facts)[0])
             else:
                 question = self.asking(mix, facts)
+                if any(question.steps == before.steps for before in asked):
+                    question = self.asking(mix, facts)  # one more try: repeats teach less
             opening, turned = task(self.scene(question, passages, told), referred=referred)
             kept = turned if len(turned) <= TURNS_JUDGED else rng.sample(turned, TURNS_JUDGED)
             openings.append(opening)

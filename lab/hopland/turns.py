@@ -1,7 +1,8 @@
 """What the reader shall say to each prompt of the product, one function a prompt.
 
-Invariants: the prompts are those that the workflows send, built by the product's own functions;
-and what is to be said follows from the question's facts and from what the passages tell.
+Invariants: the prompts are those that the workflows send, built by the product's own functions, but
+that the end of a ranking is practised without passages; and what is to be said follows from the
+question's facts and from what the passages tell.
 """
 
 import random
