@@ -74,7 +74,9 @@ def document(hit: Hit) -> dict[str, object]:
 
 def flattened(prefix: str, hits: list[Hit]) -> dict[str, object]:
     return {
-        f"{prefix}.{position}.document.{name}": json.dumps(value) if name == "metadata" else value
+        f"{prefix}.{position}.document.{name}": (
+            json.dumps(value, separators=(",", ":")) if name == "metadata" else value
+        )
         for position, hit in enumerate(hits)
         for name, value in document(hit).items()
     }
