@@ -29,8 +29,9 @@ from hopscope.lab.budget.sweeps import Swept, sweep
 from hopscope.runtime.answers import exact_match
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.retrievers import bm25
-from hopscope.runtime.run import Run, run
+from hopscope.runtime.run import run
 from hopscope.runtime.state import Deps
+from hopscope.runtime.types import Run
 from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.policies import fixed
 

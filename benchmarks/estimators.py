@@ -114,7 +114,7 @@ def compare(
     for weight in ("uniform", "lennorm"):
         for n in (*SIZES, size):
             row[f"{weight} N={n}"] = [
-                value(SePer(pool, judge, samples=n, weight=weight, seed=r)).value  # type: ignore[arg-type]
+                value(SePer(pool, judge, samples=n, weight=weight, seed=r)).value
                 for r in range(size // n)
             ]
             row[f"tokens of {weight} N={n}"] = n * pool.tokens

@@ -182,7 +182,7 @@ def rank(dataset: Dataset, cache: Path) -> Iterator[tuple[str, Rankings]]:
     both = list(zip(lexical, nearest, strict=True))
     yield "rrf(bm25,dense)", [rrf.build().fuse(pair, [1, 1]) for pair in both]
     for norm in ("min_max", "z_score"):
-        fusion = weighted.build(norm=norm)  # type: ignore[arg-type]
+        fusion = weighted.build(norm=norm)
         yield f"weighted(bm25,dense,norm={norm})", [fusion.fuse(pair, [1, 1]) for pair in both]
     reranker = ByEncoder(held(vectors))
     for depth in (20, 100):

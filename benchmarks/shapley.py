@@ -18,7 +18,7 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import get_args
 
@@ -58,7 +58,7 @@ class Meter:
         self.asked = 0
 
     def measure(
-        self, question: Question, evidences: list[tuple[Passage, ...]]
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Measurement]:
         self.asked += len(evidences)
         return [
