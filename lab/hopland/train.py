@@ -15,9 +15,12 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import torch
@@ -42,6 +45,8 @@ GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.2
 """Weight of the guidance at the start, the share of the time at which it is at its least."""
 COPY_UNTIL = 0.3
 COPY_STEPS = 100
+PATIENCE = 5.0
+"""Seconds between looks whether batches are still being made."""
 REHEARSE_EVERY = 4
 """Every so many steps one of copying name pieces: else they are told apart only slowly."""
 
@@ -61,6 +66,19 @@ def config(learned: PreTrainedTokenizerFast, *, layers: int, width: int) -> Llam
         eos_token_id=learned.eos_token_id,
         pad_token_id=learned.pad_token_id,
     )
+
+
+def fed(queue: "Queue[Batch]", feeder: BaseProcess) -> Iterator[Batch]:
+    """Batches as they come; an error when the process that makes them has ended."""
+    while True:
+        try:
+            yield queue.get(timeout=PATIENCE)
+        except Empty:
+            if not feeder.is_alive():
+                raise SystemExit(
+                    f"the process that makes batches ended, exit code {feeder.exitcode}; "
+                    "start the command again to go on"
+                ) from None
 
 
 class Trainer:
@@ -89,7 +107,7 @@ class Trainer:
         if start is not None:
             growth.grow(self.model, self.learned, start)
         self.layers = layers
-        self.through = torch.compile(guidance.through, dynamic=True)
+        self.through: Callable[..., torch.Tensor] = guidance.through
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01, fused=True
         )
@@ -176,7 +194,8 @@ class Trainer:
         self.save()
 
     def run(self) -> None:
-        """Train until the minutes are spent."""
+        """Train until the minutes are spent, with layers compiled."""
+        self.through = torch.compile(guidance.through, dynamic=True)
         if self.place < 0:
             self.copy()
         held_out = validation(self.learned)
@@ -184,16 +203,20 @@ class Trainer:
         place = spawn.Value("i", self.place)
         queue: Queue[Batch] = spawn.Queue(maxsize=8)
         first_world = 10_000_000 * self.seed + 100 * self.step
-        arguments = (self.folder, first_world, place, queue)
-        spawn.Process(target=feed, args=arguments, daemon=True).start()
+        feeder = spawn.Process(
+            target=feed, args=(self.folder, first_world, place, queue), daemon=True
+        )
+        feeder.start()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
-            self.train(queue, place, held_out)
+            self.train(fed(queue, feeder), place, held_out)
         finally:  # also when interrupted
             self.save()
         self.log(tokens=self.tokens, held_out=measure(self.average, held_out))
 
-    def train(self, queue: "Queue[Batch]", place: "Synchronized[int]", held_out: HeldOut) -> None:
+    def train(
+        self, batches: Iterator[Batch], place: "Synchronized[int]", held_out: HeldOut
+    ) -> None:
         """Take steps until the minutes are spent; save and measure on the way."""
         saved, measured, waited = time.monotonic(), self.seconds, 0.0
         average, copied = Average(0.98), Average(0.9)
@@ -203,7 +226,7 @@ class Trainer:
             if self.step % REHEARSE_EVERY == 0:
                 copied.add(self.learn(copying(names, self.layers, rng)))
             began = time.monotonic()
-            batch = queue.get()
+            batch = next(batches)
             waited += time.monotonic() - began
             average.add(self.learn(batch))
             stage = STAGES[self.place]
