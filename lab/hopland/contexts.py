@@ -25,6 +25,9 @@ QUESTIONS_JUDGED = 5
 TURNS_JUDGED = 2
 """Selections and rankings for each of them, at most."""
 
+KEPT, BESIDE = 0.7, (0, 0, 1, 1, 2, 3)
+"""Of a coalition: the share of the chain's passages, how many others."""
+
 
 @dataclass(frozen=True)
 class Mix:
@@ -50,6 +53,8 @@ class Mix:
     alike: float = 0.0
     """The share of contexts of rivals: passages that tell the same relations of different
     entities, so that nothing but the entity asked about tells the right one."""
+    coalitions: float = 0.0
+    """The share of contexts of few passages, some of those that state one chain."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,8 @@ class Sampler:
 
     def example(self, mix: Mix) -> Example:
         """One context with its questions."""
+        if self.rng.random() < mix.coalitions and (facts := self.chain()):
+            return self.questioned(mix, self.coalition(facts), facts)
         return self.questioned(mix, self.drawn(mix, mix.passages))
 
     def dialogue(self, mix: Mix) -> Example:
@@ -237,6 +244,17 @@ class Sampler:
                 shown |= both
         return self.distracted(shown, model, n) if rng.random() < 0.7 else sorted(shown)
 
+    def chain(self) -> list[Fact]:
+        """One to four facts, each about the object of the one before."""
+        return self.walk(self.rng.choice((1, 2, 2, 2, 3, 3, 4)))
+
+    def coalition(self, facts: Sequence[Fact]) -> list[int]:
+        """Positions of some of the passages that state a chain, with few others: what a credit
+        rule shows the reader."""
+        rng, where = self.rng, self.world.telling_of
+        shown = {where[fact] for fact in facts if fact in where and rng.random() < KEPT}
+        return self.distracted(shown, facts, len(shown) + rng.choice(BESIDE))
+
     def distracted(self, shown: set[int], facts: Sequence[Fact], n: int) -> list[int]:
         """Fill up to n passages, half of them sharing an entity or a relation with the facts."""
         rng, world = self.rng, self.world
@@ -341,13 +359,15 @@ class Sampler:
         """Relations and a start: near the told facts, or leading into them, or anywhere."""
         rng = self.rng
         draw = rng.random()
-        if told and draw < 0.25:  # begins with a told fact, or at an entity that is told of
+        if told and draw < 0.35 and hops > 1:  # a true chain, of which links are told
+            return self.partly_told(hops, told) or self.absent_path(hops, told)
+        if told and draw < 0.5:  # begins with a told fact, or at an entity that is told of
             fact = rng.choice(told)
             rest = path(rng, RELATIONS[fact.relation].object, hops - 1) if hops > 1 else ()
             if rest:
                 return (RELATIONS[fact.relation], *rest), fact.subject
             start = rng.choice((fact.subject, fact.object))
-        elif told and draw < 0.85 and hops > 1:  # its later hops are told, its first is not
+        elif told and draw < 0.9 and hops > 1:  # its later hops are told, its first is not
             fact = rng.choice(told)
             before = [f for f in self.into.get(fact.subject, []) if f not in told]
             if before:
@@ -364,6 +384,30 @@ class Sampler:
         if relations is None:
             return self.absent_path(hops, ())
         return relations, start
+
+    def partly_told(
+        self, hops: int, told: Sequence[Fact]
+    ) -> tuple[tuple[Relation, ...], str] | None:
+        """A chain of the world through a told fact; links that are not told are, where there are
+        such, of relations that are told of others: the reader shall not take those for it."""
+        rng = self.rng
+        known, offered = set(told), {fact.relation for fact in told}
+        steps: tuple[Fact, ...] = (rng.choice(told),)
+        while len(steps) < hops:
+            before = [(f, *steps) for f in self.into.get(steps[0].subject, [])]
+            longer = before + [(*steps, f) for f in self.by_subject.get(steps[-1].object, [])]
+            new = [set(made) - set(steps) - known for made in longer]
+            near = [
+                made
+                for made, lacking in zip(longer, new, strict=True)
+                if lacking and all(fact.relation in offered for fact in lacking)
+            ]
+            if not longer:
+                return None
+            steps = rng.choice(near if near and rng.random() < 0.7 else longer)
+        if known.issuperset(steps):
+            return None
+        return tuple(RELATIONS[fact.relation] for fact in steps), steps[0].subject
 
     def absent_pair(self, shape: str, told: Sequence[Fact]) -> Asked:
         rng = self.rng

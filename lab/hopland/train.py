@@ -94,6 +94,7 @@ class Trainer:
         width: int,
         rate: float,
         start: Path | None,
+        stage: int = TRAINED,
     ) -> None:
         torch.manual_seed(seed)
         self.rate = rate
@@ -113,7 +114,7 @@ class Trainer:
         )
         self.averaged = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(AVERAGING))
         self.step, self.tokens, self.seconds = 0, 0, 0.0
-        self.place = -1 if start is None else TRAINED
+        self.place = -1 if start is None else stage
         self.path = out / "checkpoint.pt"
         if self.path.exists():
             saved = torch.load(self.path, weights_only=True)
@@ -262,6 +263,13 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=192)
     parser.add_argument("--rate", type=float, default=PEAK_RATE, help="highest learning rate")
     parser.add_argument("--start", type=Path, help="folder of a trained reader to go on from")
+    parser.add_argument(
+        "--stage",
+        type=int,
+        choices=range(1, len(STAGES) + 1),
+        default=TRAINED + 1,
+        help="with --start: the stage of the curriculum to begin at",
+    )
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -274,6 +282,7 @@ def main() -> None:
         width=given.width,
         rate=given.rate,
         start=given.start,
+        stage=given.stage - 1,
     )
     trainer.run()
 
