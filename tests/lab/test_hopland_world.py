@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from hopscope.lab.hopland import world
+from hopscope.lab.hopland import contexts, world
 from hopscope.lab.hopland.contexts import Mix, Sampler
 from hopscope.lab.hopland.names import Forge, draw, split_of
 from hopscope.lab.hopland.questions import SAME, chain, comparison, yesno
@@ -155,3 +155,43 @@ def test_yes_and_no_are_about_as_frequent(relation: str) -> None:
     pairs = [p for _ in range(300) if (p := drawn.pair(relation))]
     same = sum(a.object == b.object for a, b in pairs) / max(1, len(pairs))
     assert not pairs or 0.2 < same < 0.8
+
+
+def test_a_coalition_has_every_set_of_a_chains_passages_and_few_others() -> None:
+    """A middle link that is missing while the last is told was guessed by who never saw it."""
+    drawn = sampler()
+    seen: set[tuple[bool, ...]] = set()
+    for _ in range(300):
+        facts = drawn.walk(3)
+        places = [drawn.world.telling_of.get(fact, -1) for fact in facts]
+        if len(set(places)) < 3 or -1 in places:
+            continue
+        shown = drawn.coalition(facts)
+        assert len(shown) == len(set(shown)) <= 3 + max(contexts.BESIDE)
+        seen.add(tuple(place in shown for place in places))
+    assert len(seen) >= 7
+
+
+def test_a_partly_told_chain_is_true_and_its_missing_links_have_rivals() -> None:
+    drawn = sampler()
+    rivalled = drawn_in_all = 0
+    for _ in range(100):
+        _, told = drawn.shown(drawn.context(8))
+        facts = [fact for part in told for fact in part]
+        found = drawn.partly_told(2, facts)
+        if found is None:
+            continue
+        relations, start = found
+        truth = {(f.subject, f.relation): f for f in drawn.world.facts.values()}
+        truth |= FIXED_FACTS
+        steps = []
+        for relation in relations:
+            steps.append(truth[start, relation.name])
+            start = steps[-1].object
+        assert any(step in facts for step in steps)
+        lacking = [step for step in steps if step not in facts]
+        assert lacking
+        drawn_in_all += 1
+        rivalled += {step.relation for step in lacking} <= {fact.relation for fact in facts}
+    assert drawn_in_all > 50
+    assert rivalled / drawn_in_all > 0.5
