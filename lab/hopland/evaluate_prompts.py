@@ -32,7 +32,7 @@ from hopscope.workflows._prompts import ask
 from hopscope.workflows._sources import BACKGROUND_TASK
 from hopscope.workflows._text import extract_answer
 
-SAMPLES = 10
+SAMPLES = (10, 50)
 BINS = 10
 DEPTH = 5
 
@@ -256,9 +256,10 @@ def _ndcg(order: Sequence[int], gold: frozenset[int]) -> float:
 
 
 def calibration(reader: Reader, n: int) -> list[Figure]:
-    """Expected calibration error of the most frequent of ten sampled answers: its frequency
-    against its being right, in ten bins. Half of the questions have all their passages; half
-    lack one; chains of one to three hops."""
+    """Expected calibration error of the most frequent sampled answer: its frequency against its
+    being right, in ten bins. Half of the questions have all their passages; half lack one; chains
+    of one to three hops. Ten samples, all different, still give a frequency of .1 to what is
+    unknown, so there is a figure of more samples beside theirs."""
     over: list[tuple[Asked, Sequence[Passage]]] = []
     rng = random.Random("calibration")
     for hops in (1, 2, 3):
@@ -268,17 +269,31 @@ def calibration(reader: Reader, n: int) -> list[Figure]:
     requests = [
         GenerationRequest(
             prompt=prompts.short_answer(a.text, e),
-            n=SAMPLES,
+            n=max(SAMPLES),
             temperature=1.0,
             max_tokens=24,
             stop=("\n",),
         )
         for a, e in over
     ]
-    drawn = [g for part in batches(requests) for g in reader.generate(part)]
-    top = [Counter(g.text.strip() for g in samples).most_common(1)[0] for samples in drawn]
-    sure = np.array([count / SAMPLES for _, count in top])
-    right = np.array([text == a.answer for (text, _), (a, _) in zip(top, over, strict=True)])
+    drawn = [
+        [sample.text.strip() for sample in samples]
+        for part in batches(requests)
+        for samples in reader.generate(part)
+    ]
+    return [
+        figure
+        for samples in SAMPLES
+        for figure in _calibrated(samples, [d[:samples] for d in drawn], [a for a, _ in over])
+    ]
+
+
+def _calibrated(
+    samples: int, drawn: Sequence[Sequence[str]], over: Sequence[Asked]
+) -> list[Figure]:
+    top = [Counter(texts).most_common(1)[0] for texts in drawn]
+    sure = np.array([count / samples for _, count in top])
+    right = np.array([text == asked.answer for (text, _), asked in zip(top, over, strict=True)])
 
     def error(rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
         bins = np.minimum((sure[rows] * BINS).astype(int), BINS - 1)
@@ -291,13 +306,13 @@ def calibration(reader: Reader, n: int) -> list[Figure]:
     low, high = np.quantile(resampled, (0.025, 0.975))
     return [
         Figure(
-            f"calibration error, {SAMPLES} samples",
+            f"calibration error, {samples} samples",
             error(every),
             len(over),
             float(low),
             float(high),
             "<= .08",
         ),
-        share("most frequent answer right", right.tolist()),
-        mean("its frequency", sure.tolist()),
+        share(f"most frequent of {samples} right", right.tolist()),
+        mean(f"its frequency among {samples}", sure.tolist()),
     ]
