@@ -29,6 +29,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import padded_reader
 import random_nli
 from credit_parts import floor, growth, speed, tracing
 from credit_parts.bench import Bench, Row
@@ -49,6 +50,9 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=20, help="runs")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
     parser.add_argument("--reader", default=wiring.TINY)
+    parser.add_argument(
+        "--feed-forward", type=int, help="pad the embedded reader's to this width, by zeros"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--clock", choices=("processor", "wall"), default="processor")
     parser.add_argument("--layers", type=int, default=random_nli.LAYERS, help="of the NLI model")
@@ -58,6 +62,9 @@ def main() -> None:
     if given.limit < 1:
         parser.error("--limit of 1 or more is needed")
     with tempfile.TemporaryDirectory() as folder:
+        if given.feed_forward:
+            padded = padded_reader.save(Path(folder) / "reader", feed_forward=given.feed_forward)
+            given.reader = f"hf:{padded}"
         bench = Bench(
             spec=given.reader,
             device=given.device,
