@@ -17,6 +17,8 @@ nine tenths of what the model says are put in its mouth, by words.
     growth     time and memory with the steps T, passages a step k, samples N, length of passages,
                and runs at once
 
+The embedded reader is small; `--feed-forward WIDTH` has it say the same at a larger model's price.
+
 Ratios are of processor time, since others use the machine; `--clock wall` takes the clock's.
 
     OMP_NUM_THREADS=1 python benchmarks/credit.py [--limit 20] [--part NAME]... [--json]
@@ -51,7 +53,9 @@ def main() -> None:
     parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
     parser.add_argument("--reader", default=wiring.TINY)
     parser.add_argument(
-        "--feed-forward", type=int, help="pad the embedded reader's to this width, by zeros"
+        "--feed-forward",
+        type=int,
+        help="pad the embedded reader's feed-forward to this width, by zeros",
     )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--clock", choices=("processor", "wall"), default="processor")
@@ -61,8 +65,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.limit < 1:
         parser.error("--limit of 1 or more is needed")
+    if given.feed_forward is not None and given.reader != wiring.TINY:
+        parser.error("--feed-forward pads the embedded reader: leave --reader out")
     with tempfile.TemporaryDirectory() as folder:
-        if given.feed_forward:
+        if given.feed_forward is not None:
             padded = padded_reader.save(Path(folder) / "reader", feed_forward=given.feed_forward)
             given.reader = f"hf:{padded}"
         bench = Bench(

@@ -15,6 +15,8 @@ def save(folder: Path, *, feed_forward: int) -> Path:
     """Write the reader with a feed-forward of this width in each layer."""
     model = LlamaForCausalLM.from_pretrained(str(tiny.FOLDER), dtype=torch.float32)
     more = feed_forward - model.config.intermediate_size
+    if more < 0:
+        raise SystemExit(f"the feed-forward is {model.config.intermediate_size} wide already")
     for layer in model.model.layers:
         for projection in (layer.mlp.gate_proj, layer.mlp.up_proj):
             projection.weight = nn.Parameter(functional.pad(projection.weight, (0, 0, 0, more)))

@@ -167,7 +167,7 @@ class Sampler:
 
     def aside(self, mix: Mix) -> Example:
         """Prompts that open in their own way: rewrite a question, compare answers, judge one
-        passage."""
+        passage, end a ranking."""
         rng = self.rng
         weights = [weight for _, _, weight in turns.OPENINGS]
         [(opening, task, _)] = rng.choices(turns.OPENINGS, weights)

@@ -139,6 +139,8 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=500, help="questions in most cells")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    if given.n < 5:
+        parser.error("--n of 5 or more is needed")
     found = figures(hf.build(model=str(given.model), dtype="float32"), given.n)
     if given.json:
         print(json.dumps([vars(f) for f in found], indent=2))

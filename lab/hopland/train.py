@@ -42,7 +42,8 @@ WARM_UP_STEPS = 100
 HEAD = 64
 """Width of an attention head: one head has to carry the identity of some 180 name pieces."""
 GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.2
-"""Weight of the guidance at the start, the share of the time at which it is at its least."""
+"""Weight of the guidance at the start; the share of the time by which it would be gone, were there
+not a least."""
 COPY_UNTIL = 0.3
 COPY_STEPS = 100
 PATIENCE = 5.0
@@ -100,13 +101,14 @@ class Trainer:
         self.rate = rate
         self.out, self.minutes, self.seed = out, minutes, seed
         self.folder = out / "tokenizer"
-        if not self.folder.exists():
-            learned = tokenizer.learn(seed) if start is None else tokenizer.longer(start)
-            tokenizer.save(learned, self.folder)
-        self.learned = tokenizer.load(self.folder)
+        if self.folder.exists():
+            self.learned = tokenizer.load(self.folder)
+        else:
+            self.learned = tokenizer.learn(seed) if start is None else tokenizer.longer(start)
         self.model = LlamaForCausalLM(config(self.learned, layers=layers, width=width))
         if start is not None:
             growth.grow(self.model, self.learned, start)
+        tokenizer.save(self.learned, self.folder)  # only now, as another shape is refused
         self.layers = layers
         self.through: Callable[..., torch.Tensor] = guidance.through
         self.optimizer = torch.optim.AdamW(
@@ -267,23 +269,33 @@ def main() -> None:
         "--stage",
         type=int,
         choices=range(1, len(STAGES) + 1),
-        default=TRAINED + 1,
-        help="with --start: the stage of the curriculum to begin at",
+        help=f"with --start, in a new folder: the stage to begin at, by default {TRAINED + 1}",
     )
     parser.add_argument("--threads", type=int, default=2)
     given = parser.parse_args()
+    if given.minutes <= 0 or given.threads < 1:
+        parser.error("--minutes and --threads of more than 0 are needed")
+    if given.layers < 2 or given.width < 2 * HEAD or given.width % HEAD:
+        parser.error(f"2 --layers are needed at least and a --width of {HEAD} times 2 or more")
+    if given.stage is not None and given.start is None:
+        parser.error("--stage needs --start: from nothing, training begins with copying")
+    if given.start is not None and not (given.start / "model.safetensors").is_file():
+        parser.error(f"--start: {given.start} holds no model.safetensors")
     torch.set_num_threads(given.threads)
     given.out.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(
-        given.out,
-        minutes=given.minutes,
-        seed=given.seed,
-        layers=given.layers,
-        width=given.width,
-        rate=given.rate,
-        start=given.start,
-        stage=given.stage - 1,
-    )
+    try:
+        trainer = Trainer(
+            given.out,
+            minutes=given.minutes,
+            seed=given.seed,
+            layers=given.layers,
+            width=given.width,
+            rate=given.rate,
+            start=given.start,
+            stage=TRAINED if given.stage is None else given.stage - 1,
+        )
+    except ValueError as error:
+        parser.error(str(error))
     trainer.run()
 
 

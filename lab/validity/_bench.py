@@ -61,7 +61,7 @@ class Bench:
     reader: Reader
     """Remembers its answers, so that what two suites ask costs once."""
     other: Reader | None
-    """A second reader of less ability; None where none was named."""
+    """A second reader of less ability, if there is one."""
     entailment: Entailment
     """Says which answers mean the same; exact for the names and years of this world."""
     seed: int
