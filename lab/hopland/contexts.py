@@ -25,8 +25,8 @@ QUESTIONS_JUDGED = 5
 TURNS_JUDGED = 2
 """Selections and rankings for each of them, at most."""
 
-KEPT, BESIDE = 0.7, (0, 0, 1, 1, 2, 3)
-"""Of a coalition: the share of the chain's passages, how many others."""
+BESIDE = (0, 0, 1, 1, 2, 3)
+"""How many passages a coalition has beside those of its chains."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,15 @@ class Sampler:
 
     def example(self, mix: Mix) -> Example:
         """One context with its questions."""
-        if self.rng.random() < mix.coalitions and (facts := self.chain()):
-            return self.questioned(mix, self.coalition(facts), facts)
+        if self.rng.random() < mix.coalitions:
+            return self.few(mix)
         return self.questioned(mix, self.drawn(mix, mix.passages))
+
+    def few(self, mix: Mix) -> Example:
+        """Some of the passages of some chains, and questions of these."""
+        lengths = self.rng.choices((2, 3, 4), (2, 3, 1), k=self.rng.randint(1, 4))
+        chains = [steps for hops in lengths if (steps := self.walk(hops))]
+        return self.questioned(mix, self.coalitions(chains), chains)
 
     def dialogue(self, mix: Mix) -> Example:
         """One context, its passages judged."""
@@ -108,8 +114,10 @@ class Sampler:
             return self.rivals(wanted) if chained else self.alike(wanted)
         return self.context(wanted)
 
-    def questioned(self, mix: Mix, shown: Sequence[int], first: Sequence[Fact] = ()) -> Example:
-        """A context with its questions; the first asks for these facts, if any, in both ways."""
+    def questioned(
+        self, mix: Mix, shown: Sequence[int], chains: Sequence[Sequence[Fact]] = ()
+    ) -> Example:
+        """A context with its questions: of these chains first, the first of them in both ways."""
         rng = self.rng
         passages, told = self.shown(shown)
         # Few passages hold few facts; more questions than that would only repeat.
@@ -118,10 +126,11 @@ class Sampler:
         asked: list[Asked] = []
         made: list[Turn] = []
         task: Task
-        if first:
+        for place, first in enumerate(chains):
             relations = [RELATIONS[fact.relation] for fact in first]
             steps, _ = self.resolved(relations, first[0].subject, facts)
-            for task in (turns.answer, turns.reasoned):
+            both = not place or rng.random() < mix.reasoning
+            for task in (turns.answer, turns.reasoned) if both else (turns.answer,):
                 asked.append(chain(rng, steps))
                 made.append(turns.made(task, self.scene(asked[-1], passages, told)))
         while len(asked) < count:
@@ -248,12 +257,34 @@ class Sampler:
         """One to four facts, each about the object of the one before."""
         return self.walk(self.rng.choice((1, 2, 2, 2, 3, 3, 4)))
 
-    def coalition(self, facts: Sequence[Fact]) -> list[int]:
-        """Positions of some of the passages that state a chain, with few others: what a credit
-        rule shows the reader."""
+    def coalitions(self, chains: Sequence[Sequence[Fact]]) -> list[int]:
+        """Positions of some of the passages that state each chain, with few others: what a credit
+        rule shows the reader. Where one is missing, it is a link in the middle as often as the
+        first or the last."""
         rng, where = self.rng, self.world.telling_of
-        shown = {where[fact] for fact in facts if fact in where and rng.random() < KEPT}
-        return self.distracted(shown, facts, len(shown) + rng.choice(BESIDE))
+        shown: set[int] = set()
+        lacking: set[int] = set()
+        for facts in chains:
+            stated = [where[fact] for fact in facts if fact in where]
+            draw = rng.random()
+            if draw < 0.2:
+                kept = [place for place in stated if rng.random() < 0.5]
+            elif draw < 0.6 and stated:
+                out = rng.choice(stated)
+                kept = [place for place in stated if place != out]
+            else:
+                kept = stated
+            shown.update(kept)
+            lacking.update(set(stated) - set(kept))
+        shown -= lacking
+        others = [place for place in self.beside(chains) if place not in shown | lacking]
+        shown.update(others[: rng.choice(BESIDE)])
+        return rng.sample(sorted(shown), len(shown))
+
+    def beside(self, chains: Sequence[Sequence[Fact]]) -> list[int]:
+        """Positions of passages that could be taken for those of the chains, and others."""
+        facts = [fact for steps in chains for fact in steps]
+        return self.distracted(set(), facts, max(BESIDE) + len(facts))
 
     def distracted(self, shown: set[int], facts: Sequence[Fact], n: int) -> list[int]:
         """Fill up to n passages, half of them sharing an entity or a relation with the facts."""

@@ -61,14 +61,14 @@ STAGES = (
         asides=0.05,
     ),
     Stage(
-        Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, judged=SHORT_LISTS, alike=0.5, coalitions=0.2),
+        Mix(SOME, FULL, 0.3, 0.2, 0.4, others=0.5, judged=SHORT_LISTS, alike=0.5, coalitions=0.3),
         *(0.0, None, 0.50, 0.5),
         dialogues=0.40,
         asides=0.12,
         closed=0.10,
     ),
     Stage(
-        Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, judged=LISTS, alike=0.5, coalitions=0.3),
+        Mix(MANY, SHORT, 0.15, 0.2, 0.3, 14, others=0.35, judged=LISTS, alike=0.5, coalitions=0.4),
         *(0.0, None, 1.0, 0.75),
         dialogues=0.35,
         asides=0.12,

@@ -8,7 +8,7 @@ hold such passages; here they come from a world as large as a corpus.
 import random
 from collections.abc import Sequence
 
-from hopscope.lab.hopland.contexts import BESIDE, KEPT, Example, Mix, Sampler
+from hopscope.lab.hopland.contexts import Example, Mix, Sampler
 from hopscope.lab.hopland.names import Forge
 from hopscope.lab.hopland.questions import chain
 from hopscope.lab.hopland.world import Fact, World
@@ -29,9 +29,10 @@ class Searched(Sampler):
 
     def example(self, mix: Mix) -> Example:
         """One chain, what some of its retrievals find, and questions over that."""
+        if self.rng.random() < mix.coalitions:
+            return self.few(mix)
         facts = self.chain()
-        few = self.rng.random() < mix.coalitions
-        return self.questioned(mix, (self.coalition if few else self.found)(facts), facts)
+        return self.questioned(mix, self.found(facts), [facts])
 
     def dialogue(self, mix: Mix) -> Example:
         """One chain, and what was found for it judged."""
@@ -46,14 +47,10 @@ class Searched(Sampler):
             facts = super().chain()
         return facts
 
-    def coalition(self, facts: Sequence[Fact]) -> list[int]:
-        """Positions of some of the passages that state a chain, with few that were found for it."""
-        rng, where = self.rng, self.world.telling_of
-        gold = {where[fact] for fact in facts if fact in where}
-        others = [place for place in self.found(facts) if place not in gold]
-        shown = [place for place in sorted(gold) if rng.random() < KEPT]
-        shown += rng.sample(others, min(rng.choice(BESIDE), len(others)))
-        return rng.sample(shown, len(shown))
+    def beside(self, chains: Sequence[Sequence[Fact]]) -> list[int]:
+        """Positions of what was found for the first chain, in any order."""
+        found = self.found(chains[0])
+        return self.rng.sample(found, len(found))
 
     def found(self, facts: Sequence[Fact]) -> list[int]:
         """Positions of the passages, in the order of the retrievals.

@@ -166,7 +166,7 @@ def test_a_coalition_has_every_set_of_a_chains_passages_and_few_others() -> None
         places = [drawn.world.telling_of.get(fact, -1) for fact in facts]
         if len(set(places)) < 3 or -1 in places:
             continue
-        shown = drawn.coalition(facts)
+        shown = drawn.coalitions([facts])
         assert len(shown) == len(set(shown)) <= 3 + max(contexts.BESIDE)
         seen.add(tuple(place in shown for place in places))
     assert len(seen) >= 7
