@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Sampler
-from hopscope.lab.hopland.names import Forge
+from hopscope.lab.hopland.names import Forge, Split
 from hopscope.lab.hopland.questions import Asked, chain
 from hopscope.lab.hopland.world import Fact, Phrasing
 from hopscope.runtime.types import Passage
@@ -42,16 +42,22 @@ class Case:
 
 
 def cases(
-    hops: int, n: int, *, phrasing: Phrasing = "mixed", passages: int = PASSAGES
+    hops: int,
+    n: int,
+    *,
+    phrasing: Phrasing = "mixed",
+    passages: int = PASSAGES,
+    split: Split = "test",
 ) -> list[Case]:
-    """Cases of chains of this many hops over this many passages, two from each world."""
+    """Cases of chains of this many hops over this many passages, two from each world of names
+    that are for tests or for training."""
     made: list[Case] = []
     seed = FIRST_WORLD
     while len(made) < n:
         seed += 1
         rng = random.Random(f"evaluate {seed}")
-        drawn = world.make(seed, split="test", phrasing=phrasing)
-        sampler = Sampler(drawn, rng, Forge(rng, "test", world.RESERVED))
+        drawn = world.make(seed, split=split, phrasing=phrasing)
+        sampler = Sampler(drawn, rng, Forge(rng, split, world.RESERVED))
         made += [case for _ in range(2) if (case := _case(sampler, rng, hops, passages))]
     return made[:n]
 

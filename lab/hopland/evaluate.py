@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scipy.stats import mannwhitneyu
 
-from hopscope.lab.hopland import evaluate_prompts
+from hopscope.lab.hopland import calibration, evaluate_prompts
 from hopscope.lab.hopland.cases import Case, Figure, batches, cases, mean, share
 from hopscope.lab.hopland.questions import MARKER, Asked, chain
 from hopscope.lab.hopland.world import FIXED_FACTS
@@ -107,7 +107,7 @@ def figures(reader: Reader, n: int) -> list[Figure]:
     rows = [(c.asked, BELIEF_CONTEXTS["last gold passage missing"](c)) for c in two]
     found.append(share("two hops, last gold removed, gold answer", short(reader, rows), "<= .10"))
     found += evaluate_prompts.judgments(reader, n)
-    found += evaluate_prompts.calibration(reader, 2 * n)
+    found += calibration.calibration(reader, 2 * n)
     return found + evaluate_prompts.obedience(reader, n // 5)
 
 

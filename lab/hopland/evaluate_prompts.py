@@ -5,7 +5,6 @@ for a ranking it must name every passage once, and for a word it must be one of 
 """
 
 import math
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -24,7 +23,7 @@ from hopscope.runtime.rerankers import _item_prompts as item
 from hopscope.runtime.rerankers._item_prompts import Criterion
 from hopscope.runtime.rerankers._permutation import permutation
 from hopscope.runtime.rerankers._selection import necessary_information, selection, verdict
-from hopscope.runtime.types import GenerationRequest, Message, Passage, Prompt
+from hopscope.runtime.types import GenerationRequest, Message, Prompt
 from hopscope.tracing.entailments import judge
 from hopscope.tracing.policies import self_report
 from hopscope.workflows import _flare_questions, _self_ask, flare_instruct
@@ -32,8 +31,6 @@ from hopscope.workflows._prompts import ask
 from hopscope.workflows._sources import BACKGROUND_TASK
 from hopscope.workflows._text import extract_answer
 
-SAMPLES = (10, 50)
-BINS = 10
 DEPTH = 5
 
 
@@ -253,66 +250,3 @@ def _ndcg(order: Sequence[int], gold: frozenset[int]) -> float:
     """Normalised discounted gain of the first ranks, gold passages counting 1."""
     gain = sum(1 / math.log2(rank + 1) for rank, i in enumerate(order[:DEPTH], 1) if i in gold)
     return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(DEPTH, len(gold)) + 1))
-
-
-def calibration(reader: Reader, n: int) -> list[Figure]:
-    """Expected calibration error of the most frequent sampled answer: its frequency against its
-    being right, in ten bins. Half of the questions have all their passages; half lack one; chains
-    of one to three hops. Ten samples, all different, still give a frequency of .1 to what is
-    unknown, so there is a figure of more samples beside theirs."""
-    over: list[tuple[Asked, Sequence[Passage]]] = []
-    rng = random.Random("calibration")
-    for hops in (1, 2, 3):
-        for place, case in enumerate(cases(hops, n // 3 + 1)):
-            over.append((case.asked, case.full if place % 2 else rng.choice(case.parts)))
-    over = over[:n]
-    requests = [
-        GenerationRequest(
-            prompt=prompts.short_answer(a.text, e),
-            n=max(SAMPLES),
-            temperature=1.0,
-            max_tokens=24,
-            stop=("\n",),
-        )
-        for a, e in over
-    ]
-    drawn = [
-        [sample.text.strip() for sample in samples]
-        for part in batches(requests)
-        for samples in reader.generate(part)
-    ]
-    return [
-        figure
-        for samples in SAMPLES
-        for figure in _calibrated(samples, [d[:samples] for d in drawn], [a for a, _ in over])
-    ]
-
-
-def _calibrated(
-    samples: int, drawn: Sequence[Sequence[str]], over: Sequence[Asked]
-) -> list[Figure]:
-    top = [Counter(texts).most_common(1)[0] for texts in drawn]
-    sure = np.array([count / samples for _, count in top])
-    right = np.array([text == asked.answer for (text, _), asked in zip(top, over, strict=True)])
-
-    def error(rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> float:
-        bins = np.minimum((sure[rows] * BINS).astype(int), BINS - 1)
-        gaps = [abs(float((sure[rows] - right[rows])[bins == b].sum())) for b in range(BINS)]
-        return sum(gaps) / len(rows)
-
-    every = np.arange(len(over))
-    generator = np.random.default_rng(0)
-    resampled = [error(generator.choice(every, len(every))) for _ in range(1000)]
-    low, high = np.quantile(resampled, (0.025, 0.975))
-    return [
-        Figure(
-            f"calibration error, {samples} samples",
-            error(every),
-            len(over),
-            float(low),
-            float(high),
-            "<= .08",
-        ),
-        share(f"most frequent of {samples} right", right.tolist()),
-        mean(f"its frequency among {samples}", sure.tolist()),
-    ]

@@ -156,6 +156,16 @@ def test_what_is_exported_is_the_running_average(tmp_path: Path) -> None:
     assert tokenizer.load(tmp_path / "reader").get_vocab() == made.learned.get_vocab()
 
 
+def test_a_temperature_divides_the_logits(tmp_path: Path) -> None:
+    made = trainer(tmp_path)
+    made.save()
+    export.export(tmp_path, tmp_path / "sure", temperature=0.5)
+    sure = LlamaForCausalLM.from_pretrained(str(tmp_path / "sure"), dtype=torch.float32)
+    ids = torch.arange(10, 40)[None]
+    with torch.inference_mode():
+        assert torch.allclose(sure(ids).logits, 2 * made.average.eval()(ids).logits, atol=1e-4)
+
+
 def test_copying_that_does_not_form_says_so(tmp_path: Path) -> None:
     made = Trainer(tmp_path, minutes=0.001, seed=0, layers=2, width=64, rate=0.0, start=None)
     with pytest.raises(SystemExit, match="copying did not form in the time given"):
