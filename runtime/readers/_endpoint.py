@@ -18,6 +18,7 @@ import httpx
 import tenacity
 
 from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.secrecy import Secret, shown
 
 OPENAI = "api.openai.com"
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -121,16 +122,17 @@ class Endpoint:
             )
         self._url = where.url
         self._key_from = key_from or (OPENAI_KEY if where.hostname == OPENAI else KEY)
-        self._key = env.get(self._key_from, "").strip()
-        if key_from and not self._key:
+        key = env.get(self._key_from, "").strip()
+        if key_from and not key:
             raise UsageError(f"{where.url}: the environment variable {key_from} is not set")
         # The client's own complaint about a broken header would show it.
-        if not (self._key.isascii() and self._key.isprintable()) or " " in self._key:
+        if not (key.isascii() and key.isprintable()) or " " in key:
             raise UsageError(
                 f"what {self._key_from} holds is no key: it has spaces or odd characters"
             )
+        self._secret = Secret(key)
         self._client = httpx.Client(
-            headers={"authorization": f"Bearer {self._key}"} if self._key else {},
+            headers={"authorization": f"Bearer {key}"} if key else {},
             timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT)),
             limits=httpx.Limits(max_connections=connections),
             trust_env=where.url.startswith("https:"),
@@ -169,7 +171,7 @@ class Endpoint:
                 f"{self._url} gave no answer in time; a longer timeout may help (timeout=SECONDS)"
             ) from None
         except httpx.TransportError as error:
-            raise Unavailable(f"{self._url} cannot be reached: {self._clean(error)}") from None
+            raise Unavailable(f"{self._url} cannot be reached: {self.clean(error)}") from None
         if not answer.is_success:
             raise self._failure(answer)
         try:
@@ -180,10 +182,10 @@ class Endpoint:
     def _failure(self, answer: httpx.Response) -> ReaderError:
         status = answer.status_code
         said, code = _told(answer)
-        said = self._clean(said)
+        said = self.clean(said)
         if status in (401, 403):
             # OpenAI repeats a part of the key here.
-            held = "it holds one" if self._key else "it is not set"
+            held = "it holds one" if self._secret else "it is not set"
             return Refused(
                 f"{self._url} does not take the key, or wants one (status {status}): give it by "
                 f"the environment variable {self._key_from}; {held}",
@@ -201,9 +203,9 @@ class Endpoint:
             message += "; is the model there, and does the address end as it should, often in /v1?"
         return Refused(message, status=status, code=code, said=said)
 
-    def _clean(self, what: object) -> str:
-        text = " ".join(str(what).split())[:300] or type(what).__name__
-        return text.replace(self._key, "***") if self._key else text
+    def clean(self, what: object) -> str:
+        """What the server said as a message may repeat it."""
+        return shown(str(what), self._secret) or type(what).__name__
 
 
 def strange(url: str) -> ReaderError:

@@ -128,7 +128,7 @@ class RemoteReader:
         except (LookupError, TypeError, ValueError, AttributeError, ValidationError):
             raise strange(self._wire.where.url) from None
         if withheld := [c.finish for c in choices if c.finish not in ("stop", "length")]:
-            raise ReaderError(f"{self.name} withheld a reply: {withheld[0]}")
+            raise ReaderError(f"{self.name} withheld a reply: {self._endpoint.clean(withheld[0])}")
         return choices, usages
 
     def _next_token(self, body: dict[str, Any]) -> Token:

@@ -89,7 +89,7 @@ def _entry(endpoint: Endpoint, where: Address) -> dict[str, Any]:
     except (LookupError, TypeError, ValueError):
         raise strange(where.url) from None
     if where.model not in entries:
-        known = ", ".join(list(entries)[:10]) or "none"
+        known = ", ".join(endpoint.clean(name) for name in list(entries)[:10]) or "none"
         raise UsageError(f"{where.url} has no model {where.model!r}; it has {known}")
     found: dict[str, Any] = entries[where.model]
     return found

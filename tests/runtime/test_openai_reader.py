@@ -385,6 +385,19 @@ def test_a_key_is_sent_and_stands_nowhere(
     assert not any(SECRET in text or SECRET[-5:] in text for text in told)
 
 
+@pytest.mark.parametrize("before", range(255, 300, 4))
+def test_a_key_across_the_cut_of_a_long_message_is_masked(
+    plain: Service, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """The message was cut to 300 characters first, and the rest of the key was not found."""
+    monkeypatch.setenv("HOPSCOPE_API_KEY", SECRET)
+    one = reader(plain)
+    plain.planned = [Reply(status=400, body={"error": {"message": "a" * before + SECRET}})]
+    with pytest.raises(ReaderError) as refused:
+        one.generate([request()])
+    assert SECRET[:2] not in str(refused.value)
+
+
 def test_a_key_for_openai_goes_nowhere_else(
     plain: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,6 +456,25 @@ def test_a_model_that_is_not_there_is_told_at_once(plain: Service) -> None:
         openai.build(model=f"{plain.url.removesuffix('/v1')}/v2#model", server="plain").generate(
             [request()]
         )
+
+
+def test_what_a_server_says_cannot_steer_a_terminal(
+    plain: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error, its list of models and its reason to withhold a reply end up on stderr."""
+    steering = "a\x1b]0;title\x07\x9bb\u202ec\nhopscope: all is well"
+    one = reader(plain)
+    plain.planned = [Reply(status=400, body={"error": {"message": steering}})]
+    with pytest.raises(ReaderError, match="status 400") as refused:
+        one.generate([request()])
+    plain.change = lambda choice: choice.update(finish_reason=steering)
+    with pytest.raises(ReaderError, match="withheld") as withheld:
+        one.generate([request()])
+    monkeypatch.setattr(openai_api, "MODEL", steering)
+    with pytest.raises(UsageError, match="it has a") as listed:
+        openai.build(model=f"{plain.url}#other")
+    for caught in (refused, withheld, listed):
+        assert str(caught.value).isprintable()
 
 
 def test_a_server_that_is_not_there_is_told() -> None:
