@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hopscope.cli import credit_runs, credit_table, render, wiring
+from hopscope.cli import credit_table, render, stored, wiring
 from hopscope.cli import measuring_options as of
 from hopscope.cli.appraise import Appraised, Appraiser
 from hopscope.cli.credit_games import Against, Mode, Over
@@ -76,6 +76,15 @@ def credit(
             "[env var: HOPSCOPE_METER_OPTIONS, one a line]",
         ),
     ] = None,
+    gold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gold",
+            metavar="A",
+            help="A right answer to measure against, of a single run; repeat for aliases. By "
+            "default those that it was asked with. [env var: HOPSCOPE_CREDIT_GOLD, one a line]",
+        ),
+    ] = None,
     again: Annotated[
         bool,
         typer.Option(
@@ -108,6 +117,7 @@ def credit(
         samples=samples,
         seed=seed,
         options=wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS")),
+        golds=tuple(gold or wiring.lines("HOPSCOPE_CREDIT_GOLD")),
     )
     if not _credit(
         runs or [LAST],
@@ -138,14 +148,16 @@ def _credit(
     Raises:
         HopscopeError: the only one could not.
     """
-    from hopscope.runtime.errors import HopscopeError
+    from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.store.store import Store
     from hopscope.tracing.evaluators import emit
     from hopscope.tracing.telemetry import captures_content, telemetry
 
     done = before = 0
     with Store.open(db, create=False) as store:
-        ids = credit_runs.ids(store, specs)
+        ids = stored.ids(store, specs)
+        if wanted.golds and len(ids) > 1:
+            raise UsageError("--gold is the answer to one question: name one run")
         try:
             crediting = Crediting(wanted)
             for number, (run_id, of_experiment) in enumerate(ids.items(), start=1):

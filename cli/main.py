@@ -19,8 +19,12 @@ def main(arguments: list[str] | None = None) -> None:
     # quarter of the time of `ls`.
     atexit.register(gc.freeze)
     from hopscope.cli.commands import COMMANDS, mounted
+    from hopscope.cli.variables import unread
     from hopscope.runtime.errors import HopscopeError, UsageError
 
+    for name, similar in unread().items():
+        meant = f": did you mean {similar}?" if similar else ""
+        print(f"hopscope: the environment variable {name} is not known{meant}", file=sys.stderr)
     given = sys.argv[1:] if arguments is None else arguments
     named = [name for name in given[:1] if name in COMMANDS]
     try:

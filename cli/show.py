@@ -55,6 +55,16 @@ def ls(
     limit: Annotated[
         int, typer.Option(min=1, help="How many runs, the newest first.", envvar="HOPSCOPE_LIMIT")
     ] = 20,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            "--workflow",
+            "-w",
+            metavar="W",
+            help="List runs of this workflow only.",
+            envvar="HOPSCOPE_ONLY_WORKFLOW",
+        ),
+    ] = None,
     db: Database = None,
     json: Json = False,
 ) -> None:
@@ -62,5 +72,5 @@ def ls(
     from hopscope.store.store import Store
 
     with Store.open(db, create=False) as store:
-        summaries = store.runs(limit=limit)
+        summaries = store.runs(limit=limit, workflow=workflow)
     render.show_summaries(summaries, json=json)

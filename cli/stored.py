@@ -1,20 +1,27 @@
-"""Which stored runs a command looks at: those named, or the newest."""
+"""Which stored runs a command looks at: those named, those of experiments, or the newest."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hopscope.cli.show import find
+
 if TYPE_CHECKING:
     from hopscope.runtime.types import Run
+    from hopscope.store.store import Store
 
 RunIds = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[RUN]...", help="Ids of runs or their beginnings; all without any."),
+    typer.Argument(
+        metavar="[RUN|EXPERIMENT]...",
+        help="Ids of runs or their beginnings, names of experiments; all runs without any.",
+    ),
 ]
 Limit = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Take the newest only, where none are named.", envvar="HOPSCOPE_LIMIT"
+        min=1, help="Take the newest only, where no run is named.", envvar="HOPSCOPE_LIMIT"
     ),
 ]
 OfWorkflow = Annotated[
@@ -23,16 +30,50 @@ OfWorkflow = Annotated[
         "--workflow",
         "-w",
         metavar="W",
-        help="Take runs of this workflow only, where none are named.",
+        help="Take runs of this workflow only, where no run is named.",
         envvar="HOPSCOPE_ONLY_WORKFLOW",
     ),
 ]
 
 
+def ids(
+    store: "Store", specs: Iterable[str], *, workflow: str | None = None, limit: int | None = None
+) -> dict[str, bool]:
+    """The runs named, each once: by id, its beginning or `last`; and the answered ones of an
+    experiment by its name, of that workflow and the newest `limit` where these are given. With
+    whether only an experiment names it.
+
+    Raises:
+        UsageError: there is no such run or several, or the experiment has none of that kind yet.
+    """
+    from hopscope.runtime.errors import UsageError
+
+    found: dict[str, bool] = {}
+    for spec in specs:
+        if store.experiments.known(spec) is None:
+            found[find(store, spec).id] = False
+            continue
+        planned = {arm.label: arm.workflow for arm in store.experiments.find(spec).arms}
+        answered = [
+            item.outcome
+            for item in store.experiments.items(spec)
+            if item.outcome and workflow in (None, item.arm, planned[item.arm])
+        ]
+        if not answered:
+            by = f" by {workflow}" if workflow else ""
+            raise UsageError(f"experiment {spec} has answered no question{by} yet")
+        if limit is not None:
+            newest = sorted(answered, key=lambda outcome: outcome.started)[-limit:]
+            answered = [outcome for outcome in answered if outcome in newest]
+        for outcome in answered:
+            found.setdefault(outcome.run_id, True)
+    return found
+
+
 def load(
-    db: str | None, ids: list[str] | None, *, workflow: str | None, limit: int | None
+    db: str | None, specs: list[str] | None, *, workflow: str | None, limit: int | None
 ) -> "list[Run]":
-    """The runs named, in that order, each once; else those stored, the newest first.
+    """The runs of `ids`, in that order; without any the stored ones, the newest first.
 
     Raises:
         UsageError: there is no such run, or none at all.
@@ -41,9 +82,8 @@ def load(
     from hopscope.store.store import Store
 
     with Store.open(db, create=False) as store:
-        if ids:
-            found = {run.id: run for run in map(store.load, ids)}
-            return list(found.values())
+        if specs:
+            return [store.load(run) for run in ids(store, specs, workflow=workflow, limit=limit)]
         summaries = store.runs(limit=limit, workflow=workflow)
         if not summaries:
             of = f" of workflow {workflow}" if workflow else ""

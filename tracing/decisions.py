@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hopscope.runtime.types import Credit, Decision, Record, Run
 
 NOT_RUN = "going on was not tried"
-NO_BELIEF = "SePer was not measured: give --gold, or measure with `hopscope credit`"
+NO_BELIEF = "SePer was not measured: measure it with `hopscope credit --gold ANSWER`"
 
 
 class Explained(Record):

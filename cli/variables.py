@@ -1,0 +1,48 @@
+"""Environment variables that no command reads: likely misspelt, and ignored without a word."""
+
+import os
+import re
+from difflib import get_close_matches
+from typing import Any
+
+PREFIX = "HOPSCOPE_"
+ELSEWHERE = frozenset({"HOPSCOPE_API_KEY"})
+"""Those that are read where no option is: by readers on a server."""
+OF_TESTS = "HOPSCOPE_TEST_"
+
+
+def unread() -> dict[str, str | None]:
+    """The variables set whose name begins with `HOPSCOPE_` and that nothing reads, each with the
+    most similar name that something does."""
+    given = [name for name in sorted(os.environ) if name.startswith(PREFIX)]
+    if not given:
+        return {}
+    known = {name.removeprefix(PREFIX): name for name in sorted(names())}
+    found: dict[str, str | None] = {}
+    for name in given:
+        own = name.removeprefix(PREFIX)
+        if own not in known and not name.startswith(OF_TESTS):
+            similar = get_close_matches(own, known, n=1)
+            found[name] = known[similar[0]] if similar else None
+    return found
+
+
+def names() -> frozenset[str]:
+    """Every variable that a command reads."""
+    from typer.main import get_command
+
+    from hopscope.cli.commands import COMMANDS, mounted
+
+    return ELSEWHERE | _of(get_command(mounted(COMMANDS)))
+
+
+def _of(command: Any) -> set[str]:
+    """Those of its options, of which some have several lines and are named in the help only."""
+    found: set[str] = set()
+    for parameter in command.params:
+        envvar = parameter.envvar or ()
+        found.update([envvar] if isinstance(envvar, str) else envvar)
+        found.update(re.findall(r"HOPSCOPE_[A-Z0-9_]+", getattr(parameter, "help", None) or ""))
+    for inner in getattr(command, "commands", {}).values():
+        found |= _of(inner)
+    return found
