@@ -26,7 +26,7 @@ class Ranking(Record):
     """A ranking with its labels and measures."""
 
     step: int | None = None
-    """The step that retrieved it; None for all that a run showed its reader, in that order."""
+    """The step that retrieved it; None for the run's own ranking of all it showed its reader."""
     passages: tuple[str, ...]
     """Keys, best rank first."""
     labels: tuple[Measurement, ...]
@@ -102,7 +102,7 @@ class ERAG:
 
     def appraise(self, run: Run) -> list[Ranking]:
         """Of each step that retrieved, its ranking without passages that no model was shown; last
-        the run's, all passages shown in order of first showing.
+        the run's own (`tracing.shown`), of all passages shown.
 
         Raises:
             ReaderError, EntailmentError: a model failed.

@@ -4,12 +4,12 @@ Invariant: `evidence` is what the reader sees next: the chosen passages, or all 
 none is chosen.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from langgraph.graph import StateGraph
 
+from hopscope.runtime import key_lists
 from hopscope.runtime import state as shared
 from hopscope.runtime.rerankers import _item_prompts as prompts
 from hopscope.runtime.rerankers._item_prompts import Form
@@ -52,11 +52,11 @@ def stopped(state: State) -> bool:
 
 
 def record(passages: Iterable[Passage], ok: bool | None) -> Update:
-    """What a step says of the passages it chose or ranked: their keys in order, as JSON.
+    """What a step says of the passages it chose or ranked.
 
     `ok`: whether the model's text could be read, None if it was not asked.
     """
-    listed = json.dumps([passage.key for passage in passages], ensure_ascii=False)
+    listed = key_lists.write(passages)
     return {"output": listed} if ok is None else {"output": listed, "parse_ok": ok}
 
 

@@ -3,10 +3,10 @@
     QUESTION Q0 PASSAGE RANK SCORE TAG       a ranking (TREC calls it a run)
     QUESTION 0 PASSAGE LABEL                 labels (qrels)
 
-A ranking holds all passages that a run showed a model, in order of first showing, or what one step
-retrieved; scores only say the order. Labels are whole numbers: eRAG's for metrics that say right or
-wrong, else hundredths, where those below 0 become 0, which trec_eval would take for unjudged. A
-passage that several runs of a question were labelled for gets its highest label.
+A ranking is the run's own (`tracing.shown`), of all passages that it showed a model, or what one
+step retrieved; scores only say the order. Labels are whole numbers: eRAG's for metrics that say
+right or wrong, else hundredths, where those below 0 become 0, which trec_eval would take for
+unjudged. A passage that several runs of a question were labelled for gets its highest label.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ def question_id(question: Question) -> str:
 
 
 def of_run(run: Run) -> Ranked:
-    """All that the run showed."""
+    """All that the run showed, in the order that it decided."""
     return Ranked(question=question_id(run.question), passages=tuple(shown_passages(run)))
 
 

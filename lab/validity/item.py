@@ -12,7 +12,6 @@ tells all; where its choice settled before, it stands for the rounds not taken.
 Source: Zhang, Bi, Guo, Cheng 2026 (arXiv 2406.11290), sections 4 and 5.1, Tables 1 and 2.
 """
 
-import json
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from hopscope.lab.validity._bench import Bench, Item
 from hopscope.lab.validity._columns import FAILED, apart, mean
 from hopscope.lab.validity._figures import table
 from hopscope.lab.validity._runs import answer
+from hopscope.runtime import key_lists
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.run import Workflow
 from hopscope.runtime.state import Deps
@@ -134,7 +134,9 @@ def choices(found: Run, way: Way) -> tuple[Choice, ...]:
     """What was chosen with m = 1, 2, ..., `way.rounds`."""
     if found.status != "ok":
         return (None,) * way.rounds
-    made = [json.loads(step.output or "[]") for step in found.steps if step.name == way.decides]
+    made = [
+        list(key_lists.read(step.output) or ()) for step in found.steps if step.name == way.decides
+    ]
     return (*made, *made[-1:] * (way.rounds - len(made)))
 
 
