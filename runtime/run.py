@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from hopscope.runtime import spans
 from hopscope.runtime._resuming import KEY, Origin, Past, recall
+from hopscope.runtime._untraced import untraced
 from hopscope.runtime.conclusion import end
 from hopscope.runtime.errors import BudgetExceeded, UsageError
 from hopscope.runtime.ledger import Ledger
@@ -57,6 +58,8 @@ def run(
     `run_id`. A run that is known there goes on after its last step; of one that was finished the
     record is made again and nothing is asked.
 
+    LangChain's own tracing (LangSmith) is off during the run, whatever the environment says.
+
     The limits of `deps.ledger` hold for this run. One that reaches a limit ends regularly, with an
     answer from what it has and the limit as its reason to stop.
 
@@ -83,6 +86,7 @@ def run(
         spans.workflow(
             run_id, workflow.name, question, workflow.options, capture=deps.capture_content
         ) as span,
+        untraced(),
     ):
         trace_id = past.origin.trace_id or spans.trace_id(span)
         first = {"trace_id": trace_id, "span_id": past.origin.span_id or spans.span_id(span)}

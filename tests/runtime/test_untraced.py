@@ -1,0 +1,43 @@
+"""LangChain's own tracing posts what a run reads and writes to LangSmith; nobody asked us to."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.langsmith_receiver import CONTEXTS, VARIABLES, receiver
+
+
+@pytest.mark.parametrize("switch", [*VARIABLES, *CONTEXTS])
+def test_langsmith_gets_nothing_of_a_run_however_its_tracing_is_switched_on(switch: str) -> None:
+    """All of them sent the question before. The second number is of a runnable that is not ours."""
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.langsmith_receiver", switch],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert told.returncode == 0, told.stderr
+    ours, theirs = map(int, told.stdout.split())
+    assert ours == 0
+    assert theirs > 0
+
+
+def test_langsmith_gets_nothing_of_an_experiment(tmp_path: Path) -> None:
+    """By processes and threads."""
+    with receiver() as (url, posted):
+        environment = os.environ | dict.fromkeys(VARIABLES, "true")
+        environment |= {"LANGSMITH_ENDPOINT": url, "LANGSMITH_API_KEY": "none"}
+        command = [sys.executable, "-m", "hopscope.cli", "eval", "hopland:dev", "-w", "naive"]
+        command += ["--limit", "2", "--samples", "2", "--workers", "2", "--threads", "2"]
+        told = subprocess.run(
+            [*command, "--name", "e", "--db", str(tmp_path / "db")],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=environment,
+        )
+    assert told.returncode == 0, told.stderr
+    assert posted == []
