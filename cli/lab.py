@@ -1,5 +1,6 @@
 """`hopscope lab`: measure the measuring instruments."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from hopscope.cli import render, validity, wiring
 from hopscope.cli.run import Json, ReaderSpec, Seed
 
 if TYPE_CHECKING:
+    from hopscope.lab.equivalence.data import LeftOut
     from hopscope.lab.equivalence.evaluate import Agreement, Evaluation, LexicalMatch, Mistake
     from hopscope.runtime.ports import Entailment
 
@@ -19,6 +21,9 @@ LEXICAL = "lexical"
 """Here the papers' lexical match, which is a metric and no entailment."""
 LEXICAL_RULES = "lexical-rules"
 """Here the entailment that is `lexical` everywhere else."""
+
+LEFT_OUT_NAMED = 10
+"""Records left out that the note on stderr names; `--json` has all."""
 
 
 class Part(StrEnum):
@@ -128,7 +133,7 @@ def equivalence(
 ) -> None:
     """How well an entailment agrees with people on which answers are right: F1 and accuracy in
     percent for each system in FILE, with 95 % intervals."""
-    from hopscope.lab.equivalence.data import judgements
+    from hopscope.lab.equivalence.data import MEAN, judgements
     from hopscope.lab.equivalence.evaluate import LexicalMatch, evaluate
 
     judge: Entailment | LexicalMatch
@@ -136,7 +141,10 @@ def equivalence(
         judge = LexicalMatch()
     else:
         judge = wiring.entailment(LEXICAL if entailment == LEXICAL_RULES else entailment)
-    judged = judgements(file, part.value)[:limit]
+    left_out: list[LeftOut] = []
+    judged = judgements(file, part.value, tell=left_out.append)[:limit]
+    if left_out:
+        render.note(_left_out(left_out))
     if part is not Part.held_out and entailment == "equivalence":
         render.note(
             "the embedded model learned from a half of EVOUNA's TriviaQA: where FILE holds that "
@@ -147,13 +155,23 @@ def equivalence(
     render.progress("")
     shown = found.mistakes[:mistakes]
     if json:
-        render.print_json(_as_json(found, judge, shown, resamples=resamples, seed=seed))
+        render.print_json(_as_json(found, judge, shown, left_out, resamples=resamples, seed=seed))
         return
     rows = [(system, agreement) for system, agreement in found.systems.items()]
-    for name, agreement in [*rows, ("mean", found.mean)]:
+    for name, agreement in [*rows, (MEAN, found.mean)]:
         typer.echo(_line(name, agreement))
     for mistake in shown:
         typer.echo("\n".join(["", *_told(mistake, judge)]))
+
+
+def _left_out(records: Sequence["LeftOut"]) -> str:
+    named = [
+        f"record {each.record} ({', '.join(map(render.plain, each.fields))})"
+        for each in records[:LEFT_OUT_NAMED]
+    ]
+    more = [f"{len(records) - len(named)} more"] if len(records) > len(named) else []
+    count = f"{len(records)} record{'s' if len(records) > 1 else ''}"
+    return f"{count} left out because something is null: {', '.join([*named, *more])}"
 
 
 def _line(name: str, found: "Agreement") -> str:
@@ -192,11 +210,15 @@ def _as_json(
     found: "Evaluation",
     judge: "Entailment | LexicalMatch",
     shown: "list[Mistake]",
+    left_out: Sequence["LeftOut"],
     *,
     resamples: int,
     seed: int,
 ) -> dict[str, object]:
-    """By system; what holds for all stands with each, so that the keys are systems only."""
+    """By system, and their mean. What holds for all stands with each, so that every value has the
+    same form."""
+    from hopscope.lab.equivalence.data import MEAN
+
     wrong: dict[str, list[object]] = {system: [] for system in found.systems}
     for mistake in shown:
         told = {
@@ -207,11 +229,12 @@ def _as_json(
         }
         wrong[mistake.system].append(told)
     return {
-        system: {
+        name: {
             **agreement._asdict(),
             "interval": f"95 % percentile bootstrap over questions, {resamples} resamples",
             "seed": seed,
-            **({"mistakes": wrong[system]} if shown else {}),
+            "left_out": [each.model_dump(mode="json") for each in left_out],
+            **({"mistakes": wrong[name]} if name in wrong and shown else {}),
         }
-        for system, agreement in found.systems.items()
+        for name, agreement in [*found.systems.items(), (MEAN, found.mean)]
     }

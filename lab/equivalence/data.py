@@ -2,11 +2,14 @@
 
 A JSON list or JSON lines of `{question, golden_answer, improper, answer_SYSTEM, judge_SYSTEM, …}`:
 the golds are aliases with "/" between them, `judge_` is whether a person found the answer right,
-`improper` marks questions that were set aside. Systems are found by their keys.
+`improper` marks questions that were set aside. Systems are found by their keys. A record with a
+null where one of these is needed is left out and told of: the file of Natural Questions that was
+published has two.
 
 Source: Wang et al. 2023, "Evaluating Open-QA Evaluation" (arXiv 2305.12421).
 """
 
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +23,8 @@ Part = Literal["all", "train", "held-out"]
 """`train` are the questions the shipped model may have seen, `held-out` the others."""
 
 SALT = "hopscope-equivalence:"
+MEAN = "mean"
+"""Stands for the mean over systems where they are listed, so no system can be called so."""
 
 
 class Judged(Record):
@@ -37,14 +42,31 @@ class Judged(Record):
         return Answered(self.question, self.golds, self.answers[system])
 
 
+class LeftOut(Record):
+    """A record that was not used, because something is null in it."""
+
+    record: int
+    """Its number in the file, from 1."""
+    line: int
+    """The line it begins on, from 1."""
+    question: str | None
+    fields: tuple[str, ...]
+    """What is null."""
+
+
 def part_of(question: str) -> Part:
     """Half of all questions are `train`, by a hash of their text: no list needs to be kept, and
     equal questions stay together."""
     return "train" if sha256((SALT + question).encode()).digest()[0] < 128 else "held-out"
 
 
-def judgements(path: Path, part: Part = "all") -> list[Judged]:
+def judgements(
+    path: Path, part: Part = "all", *, tell: Callable[[LeftOut], None] | None = None
+) -> list[Judged]:
     """The proper questions of a file, in file order; all have the same systems.
+
+    Args:
+        tell: called with each record that is left out because something is null in it.
 
     Raises:
         CorpusError: a record is not of the format, or there is none.
@@ -55,7 +77,10 @@ def judgements(path: Path, part: Part = "all") -> list[Judged]:
     for number, record in enumerate(records, start=1):
         row = _Row(records, record, number)
         systems = systems or row.systems()
-        if not row.flag("improper", default=False):
+        if nulls := row.nulls(systems):
+            if tell and (nulls.question is None or part in ("all", part_of(nulls.question))):
+                tell(nulls)
+        elif not row.flag("improper", default=False):
             found.append(row.judged(systems))
     if systems is None:
         raise CorpusError(f"{path} holds no records")
@@ -80,7 +105,30 @@ class _Row:
             raise self._fail(
                 "has no answer_SYSTEM: give a file in EVOUNA's format, see docs/equivalence.md"
             )
+        if MEAN in found:
+            raise self._fail(
+                f"has a system called {MEAN!r}, which names the mean over systems: give it another "
+                "name"
+            )
         return found
+
+    def nulls(self, systems: list[str]) -> LeftOut | None:
+        """What is null and must not be, unless the question was set aside."""
+        value = self._record.value
+        if value.get("improper") is True:
+            return None
+        needed = ["question", "golden_answer", "improper"]
+        needed += [f"{part}_{system}" for system in systems for part in ("answer", "judge")]
+        fields = tuple(key for key in needed if key in value and value[key] is None)
+        if not fields:
+            return None
+        question = value.get("question")
+        return LeftOut(
+            record=self._number,
+            line=self._record.line,
+            question=question if isinstance(question, str) else None,
+            fields=fields,
+        )
 
     def judged(self, systems: list[str]) -> Judged:
         return Judged(

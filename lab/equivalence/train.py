@@ -21,6 +21,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from sys import stderr
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,7 +229,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=home / equivalence.MODEL)
     parser.add_argument("--validate", action="store_true", help="cross-validate, write nothing")
     given = parser.parse_args()
-    rows = list(examples(judgements(given.file, "train")))
+    rows = list(examples(judgements(given.file, "train", tell=lambda out: print(out, file=stderr))))
     if given.validate:
         for name, value in validate(rows).items():
             print(f"{name:10s} {value:.2f}")

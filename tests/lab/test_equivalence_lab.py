@@ -86,6 +86,11 @@ def test_files_without_judgements_are_refused(tmp_path: Path) -> None:
         judgements(write(tmp_path, record(improper=True)))
 
 
+def test_a_system_cannot_be_called_as_the_mean_is(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="has a system called 'mean'"):
+        judgements(write(tmp_path, record(answer_mean="x", judge_mean=True)))
+
+
 def test_the_halves_are_halves_and_share_no_question(tmp_path: Path) -> None:
     path = write(tmp_path, *(record(question=f"Who made film {i}?") for i in range(400)))
     parts = [{row.question for row in judgements(path, part)} for part in ("train", "held-out")]
@@ -242,12 +247,41 @@ def test_the_command_prints_each_system(tmp_path: Path, capsys: pytest.CaptureFi
         code, out, err = call(capsys, str(path), "--entailment", entailment, "--json")
         assert code == 0, err
         found = json.loads(out)
-        assert set(found) == {"one", "two"}
+        assert set(found) == {"one", "two", "mean"}
+        assert (found["mean"]["f1"], found["mean"]["n"], found["mean"]["left_out"]) == (100, 40, [])
         assert found["one"]["n"] == 20
         assert found["one"]["f1"] == found["one"]["accuracy"] == 100
         assert found["one"]["f1_interval"] == [100, 100]
     code, out, _ = call(capsys, str(path), "--entailment", "lexical")
     assert [line.split()[0] for line in out.splitlines()] == ["one", "two", "mean"]
+
+
+def test_records_with_nulls_are_left_out_counted_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVOUNA's published file of Natural Questions was refused for two null answers."""
+    mute = {**record(question="Who was it?"), "answer_two": None, "judge_two": None}
+    aside = {**record(improper=True), "judge_one": None}
+    path = write(tmp_path, record(), mute, aside, {**record(), "question": None}, lines=True)
+    code, out, err = call(capsys, str(path), "--entailment", "lexical", "--json")
+    assert code == 0, err
+    assert (
+        "2 records left out because something is null: record 2 (answer_two, judge_two), "
+        "record 4 (question)"
+    ) in " ".join(err.split())
+    found = json.loads(out)
+    assert (found["one"]["n"], found["mean"]["n"]) == (1, 2)
+    assert found["mean"]["left_out"] == [
+        {"record": 2, "line": 2, "question": "Who was it?", "fields": ["answer_two", "judge_two"]},
+        {"record": 4, "line": 4, "question": None, "fields": ["question"]},
+    ]
+    told: list[int] = []
+    for part in ("train", "held-out"):
+        try:
+            judgements(path, part, tell=lambda each: told.append(each.record))
+        except CorpusError:
+            assert part != part_of("Who directed Alba?")
+    assert sorted(told) == [2, 4, 4]  # of one part, and of either where the question is not known
 
 
 def test_mistakes_are_shown_with_what_spoke_for_them(
