@@ -327,4 +327,8 @@ def _tried(deed: str, action: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         render.note(f"the run is not {deed}: stopped")
         return 130
+    except Exception as error:  # a fault of ours must not cost the run that is there
+        told = render.plain(f"{type(error).__name__}: {error}")
+        render.note(f"the run is not {deed}: {told}; this is a fault of Hopscope, please report it")
+        return 1
     return 0

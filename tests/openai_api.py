@@ -59,6 +59,8 @@ class Service:
         """Of the next POSTs, in order."""
         self.change: Callable[[dict[str, Any]], None] | None = None
         """Applied to each choice it gives."""
+        self.context = CONTEXT
+        """Tokens that a prompt and its reply may have."""
         self.one_each = False
         """Give one sample whatever is asked for."""
         self.asked: list[dict[str, Any]] = []
@@ -68,7 +70,7 @@ class Service:
         self.lock = threading.Lock()
 
     def models(self) -> dict[str, Any]:
-        about = {"owned_by": "vllm", "max_model_len": CONTEXT} if self.kind == "vllm" else {}
+        about = {"owned_by": "vllm", "max_model_len": self.context} if self.kind == "vllm" else {}
         return {"data": [{"id": MODEL, "object": "model", "owned_by": "me", **about}]}
 
     def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -77,10 +79,10 @@ class Service:
             raise Refusal(f"unknown fields {sorted(unknown)}")
         ids = self._ids(body)
         count = len(ids) + body["max_tokens"]
-        if count > CONTEXT:
+        if count > self.context:
             raise Refusal(
-                f"This model's maximum context length is {CONTEXT} tokens. However, you requested "
-                f"{count} tokens"
+                f"This model's maximum context length is {self.context} tokens. However, you "
+                f"requested {count} tokens"
             )
         n = 1 if self.one_each else body.get("n", 1)
         chat = "messages" in body

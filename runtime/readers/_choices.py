@@ -41,13 +41,16 @@ def choices(answer: Any) -> list[Choice]:
     """All continuations in an answer.
 
     Raises:
-        LookupError, TypeError, ValueError, AttributeError: it is none of OpenAI's API.
+        LookupError, TypeError, ValueError, AttributeError, ArithmeticError: it is none of OpenAI's
+            API.
     """
     return [_choice(one) for one in sorted(answer["choices"], key=lambda c: c.get("index", 0))]
 
 
 def _choice(told: Mapping[str, Any]) -> Choice:
     text = told["message"].get("content") if "message" in told else told["text"]
+    if text is not None:
+        _text(text)
     named = told.get("stop_reason")
     likelihoods = told.get("logprobs") or {}
     if likelihoods.get("content") is not None:
@@ -69,7 +72,7 @@ def _of_columns(told: Mapping[str, Any]) -> list[Token]:
     texts, logprobs = told["tokens"], told["token_logprobs"]
     rows = told.get("top_logprobs") or [None] * len(texts)
     found = []
-    for text, logprob, row in zip(texts, logprobs, rows, strict=True):
+    for text, logprob, row in zip(map(_text, texts), logprobs, rows, strict=True):
         among = {**(row or {}), text: logprob} if row is not None else {}
         found.append(_token(text, None, logprob, among.values()))
     return found
@@ -80,8 +83,8 @@ def _of_list(told: Sequence[Mapping[str, Any]]) -> list[Token]:
     found = []
     for at, entry in enumerate(told):
         data = entry.get("bytes")
-        piece = entry["token"]
-        if data is not None:  # a token can end within a character
+        piece = _text(entry["token"])
+        if isinstance(data, list):  # a token can end within a character
             piece = spell(bytes(data), at == len(told) - 1)
         among = {_identity(other): other["logprob"] for other in entry.get("top_logprobs") or ()}
         if among:
@@ -89,6 +92,13 @@ def _of_list(told: Sequence[Mapping[str, Any]]) -> list[Token]:
         identity = entry.get("id", entry["token"])
         found.append(_token(identity, piece, entry["logprob"], among.values()))
     return found
+
+
+def _text(told: Any) -> str:
+    """Raises ValueError where text is something else: a number, or a list of parts."""
+    if not isinstance(told, str):
+        raise ValueError("this is no text")
+    return told
 
 
 def _identity(entry: Mapping[str, Any]) -> object:

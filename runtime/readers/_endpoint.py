@@ -5,6 +5,7 @@ the environment are used for https only. A key comes from an environment variabl
 in no address, record, log or message, and what a server says about a key is not repeated.
 """
 
+import json
 import math
 import os
 import time
@@ -172,15 +173,22 @@ class Endpoint:
             ) from None
         except httpx.TransportError as error:
             raise Unavailable(f"{self._url} cannot be reached: {self.clean(error)}") from None
+        except httpx.DecodingError as error:
+            raise Unavailable(
+                f"{self._url} answered with what cannot be decoded: {self.clean(error)}"
+            ) from None
         if not answer.is_success:
-            raise self._failure(answer)
-        try:
-            return answer.json()
-        except ValueError:
-            raise strange(self._url) from None
+            raise self._failure(answer, answer.status_code)
+        told = _json(answer)
+        if told is UNREADABLE:  # an answer that was cut off is whole the next time
+            raise Unavailable(str(strange(self._url)))
+        if isinstance(told, Mapping) and told.get("error") and "choices" not in told:
+            # OpenRouter tells some errors so, with their status as the code.
+            inner = told["error"].get("code") if isinstance(told["error"], Mapping) else None
+            raise self._failure(answer, inner if isinstance(inner, int) else answer.status_code)
+        return told
 
-    def _failure(self, answer: httpx.Response) -> ReaderError:
-        status = answer.status_code
+    def _failure(self, answer: httpx.Response, status: int) -> ReaderError:
         said, code = _told(answer)
         said = self.clean(said)
         if status in (401, 403):
@@ -213,12 +221,24 @@ def strange(url: str) -> ReaderError:
     return ReaderError(f"{url} does not answer as OpenAI's API does: is this its address?")
 
 
+UNREADABLE = object()
+"""Stands for an answer that is no JSON, which may itself be null."""
+
+
+def _json(answer: httpx.Response) -> Any:
+    """The answer as JSON, or `UNREADABLE`; also where it is nested deeper than Python reads."""
+    try:
+        return json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return UNREADABLE
+
+
 def _told(answer: httpx.Response) -> tuple[str, str]:
     """The message and code of an error, however the server words it."""
-    try:
-        body = answer.json()
-    except ValueError:
-        return answer.text or answer.reason_phrase, ""
+    body = _json(answer)
+    if body is UNREADABLE:
+        # A charset in the header is the server's word, and not all that Python knows are of text.
+        return answer.content.decode(errors="replace") or answer.reason_phrase, ""
     told: Any = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(told, Mapping):
         return str(told), ""
@@ -234,7 +254,7 @@ def _wanted_pause(answer: httpx.Response) -> float:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(stated).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, OverflowError):
             return 0.0
     return max(0.0, seconds) if math.isfinite(seconds) else 0.0
 

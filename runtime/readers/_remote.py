@@ -6,11 +6,10 @@ llama.cpp take from the raw distribution. Entropies of a truncated distribution 
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import ValidationError
 
 from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
 from hopscope.runtime.readers import _choices
@@ -109,10 +108,11 @@ class RemoteReader:
         while len(found) < (1 if greedy else request.n):
             wanted = 1 if greedy else request.n - len(found)
             choices, usages = self._ask(body | {"n": wanted, "seed": seed + len(found)})
-            found += [
-                self._wire.generation(prompt, request, choice, usage)
-                for choice, usage in zip(choices, usages, strict=True)
-            ]
+            with self._understood():
+                found += [
+                    self._wire.generation(prompt, request, choice, usage)
+                    for choice, usage in zip(choices, usages, strict=True)
+                ]
         copies = [found[0].model_copy(update={"usage": Usage()})] * (request.n - len(found))
         return [*found[: request.n], *copies]
 
@@ -122,14 +122,20 @@ class RemoteReader:
             answer = self._endpoint.post(self._wire.path, body)
         except Refused as error:
             raise self._overflow(error, body[self._wire.dialect.length]) or error from None
-        try:
+        with self._understood():
             choices = _choices.choices(answer)
             usages = _usages(answer.get("usage") or {}, choices)
-        except (LookupError, TypeError, ValueError, AttributeError, ValidationError):
-            raise strange(self._wire.where.url) from None
         if withheld := [c.finish for c in choices if c.finish not in ("stop", "length")]:
             raise ReaderError(f"{self.name} withheld a reply: {self._endpoint.clean(withheld[0])}")
         return choices, usages
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Whatever is wrong with an answer of the server is the server's fault."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise strange(self._wire.where.url) from None
 
     def _next_token(self, body: dict[str, Any]) -> Token:
         choices, _ = self._ask(body)

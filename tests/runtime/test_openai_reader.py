@@ -31,6 +31,8 @@ EVIDENCE = [Passage(title="Alba", text="Alba is a film directed by Bruno Costa."
 PROMPT = prompts.short_answer("Who?", EVIDENCE)
 BEGUN = prompts.chain_of_thought("Who directed Alba?", EVIDENCE[:1], ["Alba is a film."])
 SECRET = "sk-very-secret-0123456789"
+DEEP = b"[" * 100_000
+"""JSON that is nested deeper than Python reads."""
 
 
 @pytest.fixture(autouse=True)
@@ -269,6 +271,35 @@ def test_an_answer_that_does_not_come_is_given_up(plain: Service) -> None:
         reader(plain, timeout=0.2).generate([request()])
 
 
+def test_a_reply_that_was_cut_off_is_asked_for_again(plain: Service) -> None:
+    for broken in (b'{"choices": [{"mess', b"", b"<html>busy</html>", DEEP):
+        plain.asked.clear()
+        plain.planned = [Reply(body=broken)]
+        [[reply]] = reader(plain, retries=1).generate([request()])
+        assert reply.text
+        assert len(plain.asked) == 2
+
+
+def test_what_cannot_be_decoded_is_asked_for_again(plain: Service) -> None:
+    bad = Reply(body=b"no gzip", headers={"content-encoding": "gzip"})
+    plain.planned = [bad]
+    [[reply]] = reader(plain, retries=1).generate([request()])
+    assert reply.text
+    plain.planned = [bad]
+    with pytest.raises(ReaderError, match="answered with what cannot be decoded"):
+        reader(plain).generate([request()])
+
+
+def test_an_error_with_status_200_is_an_error(plain: Service) -> None:
+    """As OpenRouter tells that the server behind it is busy."""
+    plain.planned = [Reply(body={"error": {"message": "overloaded", "code": 503}})] * 2
+    [[reply]] = reader(plain, retries=2).generate([request()])
+    assert reply.text
+    plain.planned = [Reply(body={"error": {"message": "no such thing", "code": "unknown"}})]
+    with pytest.raises(ReaderError, match="no such thing"):
+        reader(plain, retries=1).generate([request()])
+
+
 REFUSALS = [
     (Reply(status=400, body={"error": {"message": "bad field"}}), "status 400: bad field"),
     (Reply(status=404, body={"detail": "Not Found"}), "Not Found.*end as it should"),
@@ -278,6 +309,12 @@ REFUSALS = [
         Reply(status=429, body={"error": {"message": "pay", "code": "insufficient_quota"}}),
         "status 429: pay",
     ),
+    (Reply(status=400, body=DEEP), r"status 400: \[\[\["),
+    (
+        Reply(status=400, body=b"bad", headers={"content-type": "text/plain; charset=hex"}),
+        "status 400: bad",
+    ),
+    (Reply(status=400, body={"error": {"message": ["a", {"b": 1}]}}), "status 400: .*'b': 1"),
 ]
 
 
@@ -289,10 +326,32 @@ def test_a_refusal_is_told_and_not_asked_again(plain: Service, refusal: Reply, t
     assert len(plain.asked) == 1
 
 
+def _chat(**told: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": "a"}, **told}]}
+
+
+def _token(**told: Any) -> dict[str, Any]:
+    return _chat(logprobs={"content": [{"token": "a", "logprob": -1.0, **told}]})
+
+
 STRANGE: list[Any] = [
     b"{",
     b"",
+    DEEP,
     [],
+    {"choices": [{"message": {"content": 5}}]},
+    {"choices": [{"message": {"content": ["a"]}}]},
+    {"choices": [{"message": "a"}]},
+    {"choices": [5]},
+    {"choices": {"a": 1}},
+    _token(token=5),
+    _token(logprob="high"),
+    _token(logprob=10**400),
+    _token(bytes=[300]),
+    _token(top_logprobs=5),
+    _token(token="token_id:x"),
+    _chat(logprobs=5),
+    _chat(logprobs={"tokens": [1], "token_logprobs": [-1.0]}),
     None,
     {"choices": []},
     {"choices": [{}]},
@@ -313,6 +372,17 @@ def test_an_answer_of_another_kind_is_an_error(plain: Service, body: Any) -> Non
     plain.planned = [Reply(body=body)]
     with pytest.raises(ReaderError, match="does not answer as OpenAI's API does"):
         reader(plain).generate([request()])
+
+
+def test_a_token_that_the_model_does_not_have_is_an_error(vllm: Service, folder: Path) -> None:
+    def other(choice: dict[str, Any]) -> None:
+        choice["logprobs"]["tokens"] = ["token_id:99999999999999999999"]
+        choice["logprobs"]["token_logprobs"] = [-1.0]
+        choice["logprobs"]["top_logprobs"] = [{}]
+
+    vllm.change = other
+    with pytest.raises(ReaderError, match="does not answer as OpenAI's API does"):
+        exact(vllm, folder).generate([request()])
 
 
 def test_missing_log_probabilities_are_missing(plain: Service) -> None:
