@@ -90,6 +90,11 @@ def resolve(
     retrieval.parse(corpus)
     compared = arms(named, own, corpus=corpus, k=k, spend=spend)
     found = dataset.load(data)
+    if found.replaced:
+        render.note(
+            f"{found.replaced:,} questions of {data} hold half of a surrogate pair, such as "
+            "\\ud83d alone, which is no character: U+FFFD stands in its place"
+        )
     settings = Settings(
         data=data if data in dataset.EMBEDDED else str(Path(data).expanduser().resolve()),
         form=found.form,

@@ -168,6 +168,12 @@ def build(
         manifest = _create(source, create)
     finally:
         _tell_problems(source)
+    if source.replaced:
+        typer.echo(
+            f"{source.replaced:,} records hold half of a surrogate pair, such as \\ud83d alone, "
+            "which is no character: U+FFFD stands in its place",
+            err=True,
+        )
     if source.repeats:
         typer.echo(f"{source.repeats} passages left out: they had come before", err=True)
     if cut := manifest.counts.get("cut"):

@@ -21,11 +21,16 @@ def main(arguments: list[str] | None = None) -> None:
     from hopscope.cli.commands import COMMANDS, mounted
     from hopscope.cli.variables import unread
     from hopscope.runtime.errors import HopscopeError, UsageError
+    from hopscope.runtime.text import storable
 
     for name, similar in unread().items():
         meant = f": did you mean {similar}?" if similar else ""
         print(f"hopscope: the environment variable {name} is not known{meant}", file=sys.stderr)
     given = sys.argv[1:] if arguments is None else arguments
+    for argument in given:
+        if storable(argument) != argument:
+            told = f"the argument {storable(argument)!a} is not UTF-8"
+            print(f"hopscope: {told}; U+FFFD stands for each byte that is not", file=sys.stderr)
     named = [name for name in given[:1] if name in COMMANDS]
     try:
         mounted(named or COMMANDS)(given)

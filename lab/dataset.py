@@ -27,6 +27,8 @@ class Dataset(Record):
     """The file's name without endings; what an experiment is called by default."""
     form: str
     entries: tuple[Entry, ...]
+    replaced: int = 0
+    """Questions in which U+FFFD stands for half of a surrogate pair."""
 
     @property
     def digest(self) -> str:
@@ -96,7 +98,7 @@ def _load(path: Path, *, name: str) -> Dataset:
         entries.append(entry)
     if form is None:
         raise CorpusError(f"{path} holds no questions: give one JSON object a line")
-    return Dataset(name=name, form=_name(form), entries=tuple(entries))
+    return Dataset(name=name, form=_name(form), entries=tuple(entries), replaced=records.replaced)
 
 
 def _form(record: dict[str, object]) -> ModuleType:

@@ -13,6 +13,8 @@ from types import FrameType
 from hopscope.lab import environment
 from hopscope.lab.executor import Executor
 from hopscope.lab.workers import Done
+from hopscope.runtime.errors import Unstorable
+from hopscope.runtime.types import RunError
 from hopscope.store.experiment_records import Claimed
 from hopscope.store.experiments import Experiments
 
@@ -75,19 +77,27 @@ def work(
         if not pool.busy:
             return
         for claimed, done in pool.wait(POLL_SECONDS):
-            kept = experiments.complete(
-                sitting,
-                claimed,
-                done.run,
-                credits=done.credits,
-                appraisals=done.appraisals,
-                error=done.error,
-            )
+            try:
+                kept = _complete(experiments, sitting, claimed, done)
+            except Unstorable as error:
+                done = Done(None, error=RunError(type=type(error).__name__, message=str(error)))
+                kept = _complete(experiments, sitting, claimed, done)
             if kept:
                 report(claimed, done)
         if time.monotonic() - seen > SIGN_OF_LIFE_SECONDS:
             experiments.live(sitting)
             seen = time.monotonic()
+
+
+def _complete(experiments: Experiments, sitting: int, claimed: Claimed, done: Done) -> bool:
+    return experiments.complete(
+        sitting,
+        claimed,
+        done.run,
+        credits=done.credits,
+        appraisals=done.appraisals,
+        error=done.error,
+    )
 
 
 def trial(pool: Executor, items: Iterable[Claimed]) -> list[tuple[Claimed, Done]]:

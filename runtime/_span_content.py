@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from hopscope.runtime import _span_keys as keys
 from hopscope.runtime.stages import Candidates, Note
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Prompt, Usage
 
 DOCUMENT_LIMIT = 4_000
@@ -29,7 +30,7 @@ def text(value: str, limit: int = TEXT_LIMIT) -> str:
     """Text that OTLP can carry: lone surrogates replaced, cut at `limit`."""
     if len(value) > limit:
         value = f"{value[:limit]}… [{len(value) - limit} more characters]"
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    return storable(value)
 
 
 def as_json(value: Any) -> str:

@@ -13,6 +13,7 @@
     ├── BudgetExceeded        the budget is spent; `run` makes an answer of what there is
     ├── EntailmentError       an entailment model failed
     └── StoreError            the database failed
+        └── Unstorable        it does not take what was to be written
 
 Messages say what, where and what to do. `runtime.run` turns them into records; the command
 line prints them and chooses the exit code.
@@ -94,3 +95,7 @@ class EntailmentError(HopscopeError):
 
 class StoreError(HopscopeError):
     """The database failed or cannot be used."""
+
+
+class Unstorable(StoreError):
+    """The database works, but does not take the values that were to be written."""

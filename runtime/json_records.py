@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.text import storable_json
 
 BLOCK = 1 << 16
 _VISIBLE = re.compile(r"\S")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Spells half of a surrogate pair in JSON; two that belong together spell a character."""
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """How Python's `surrogateescape` writes bytes that are not UTF-8; they are 0xdc00 too high."""
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -45,6 +48,8 @@ class JsonRecords:
         """Records left out in the latest reading, as they were broken."""
         self.problems: list[CorpusError] = []
         """What was wrong with the first 100 of them."""
+        self.replaced = 0
+        """Records with half of a surrogate pair in the latest reading; U+FFFD stands there now."""
         self._skip = skip
         self.bytes_read = 0
         """How far the latest reading is in the file as it lies on disk."""
@@ -71,7 +76,7 @@ class JsonRecords:
             self.problems.append(error)
 
     def __iter__(self) -> Iterator[Located]:
-        self.bytes_read = self.skipped = 0
+        self.bytes_read = self.skipped = self.replaced = 0
         self.problems = []
         try:
             with (
@@ -98,7 +103,7 @@ class JsonRecords:
     def _line(self, number: int, data: bytes) -> Located | None:
         try:
             text = data.decode("utf-8-sig" if number == 1 else "utf-8")
-            return self._located(number, json.loads(text)) if text.strip() else None
+            return self._located(number, json.loads(text), text) if text.strip() else None
         except UnicodeDecodeError as error:
             raise self.not_utf8(number, error.object[error.start]) from None
         except json.JSONDecodeError as error:
@@ -117,7 +122,7 @@ class JsonRecords:
                 value = text.value()
                 try:
                     text.check_utf8(line)
-                    located = self._located(line, value)
+                    located = self._located(line, value, text.latest)
                 except CorpusError as error:
                     self.let_pass(error)
                 else:
@@ -129,9 +134,13 @@ class JsonRecords:
         if text.next_character():
             raise self.fail(text.line, "more text after the end of the list")
 
-    def _located(self, line: int, value: object) -> Located:
+    def _located(self, line: int, value: object, spelled: str) -> Located:
         if not isinstance(value, dict):
             raise self.fail(line, f"a JSON object is needed here, not {type(value).__name__}")
+        if _HALF.search(spelled):
+            whole: dict[str, Any] = storable_json(value)
+            self.replaced += whole != value
+            value = whole
         return Located(line, value)
 
     def not_utf8(self, line: int, byte: int) -> CorpusError:
@@ -188,6 +197,11 @@ class _Text:
             self._begun = self._at
             self._move(end)
             return value
+
+    @property
+    def latest(self) -> str:
+        """The latest value as it stands in the file."""
+        return self._window[self._begun : self._at]
 
     def check_utf8(self, line: int) -> None:
         """Raise if the latest value, which began on `line`, has bytes that are not UTF-8."""

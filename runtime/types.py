@@ -9,9 +9,11 @@ import hashlib
 import json
 import unicodedata
 from datetime import datetime
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from hopscope.runtime.text import storable
 
 Role = Literal["system", "user", "assistant"]
 StepKind = Literal["retrieve", "generate", "judge", "rank", "vote"]
@@ -36,11 +38,22 @@ FinishReason = Literal["eos", "stop", "length"]
 RunStatus = Literal["ok", "failed", "interrupted"]
 
 
+def _storable_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    # Looking at the tokens of a reply one by one would take ten times as long.
+    return texts if "".join(texts).isascii() else tuple(map(storable, texts))
+
+
+Text = Annotated[str, AfterValidator(storable)]
+"""A record's field for text from outside."""
+Texts = Annotated[tuple[str, ...], AfterValidator(_storable_texts)]
+"""Likewise for many."""
+
+
 def digest(*parts: str) -> str:
     """Hex SHA-256 of the parts, each length-prefixed so that no two lists of parts collide."""
     sha = hashlib.sha256()
     for part in parts:
-        data = part.encode()
+        data = part.encode(errors="surrogatepass")  # settings may hold text that is not storable
         sha.update(len(data).to_bytes(8, "big"))
         sha.update(data)
     return sha.hexdigest()
@@ -55,20 +68,20 @@ class Record(BaseModel):
 class Question(Record):
     """What is to be answered."""
 
-    text: str
-    answers: tuple[str, ...] = ()
+    text: Text
+    answers: Texts = ()
     """Gold aliases, any of which is right; empty when unknown."""
-    id: str = ""
+    id: Text = ""
     """The dataset's id, or empty."""
 
 
 class Passage(Record):
     """A retrievable unit of text. Two passages are the same when their `key` is."""
 
-    id: str = ""
-    title: str = ""
-    text: str
-    source: str = ""
+    id: Text = ""
+    title: Text = ""
+    text: Text
+    source: Text = ""
     """The index or service it came from."""
 
     @property
@@ -97,16 +110,16 @@ class Message(Record):
     """One turn of a chat."""
 
     role: Role
-    content: str
+    content: Text
 
 
 class Prompt(Record):
     """What is sent to a reader."""
 
     messages: tuple[Message, ...]
-    prefix: str = ""
+    prefix: Text = ""
     """Text of the assistant turn that the reader continues; part of the prompt, not the output."""
-    shown: tuple[str, ...] = ()
+    shown: Texts = ()
     """Keys of the passages that stand in the messages, in order."""
 
     @property
@@ -182,7 +195,7 @@ class GenerationRequest(Record):
     temperature: float = Field(default=0.0, ge=0.0)
     """0 is greedy. Recorded log-probabilities do not depend on it."""
     max_tokens: int = Field(default=64, ge=1)
-    stop: tuple[str, ...] = ()
+    stop: Texts = ()
     """Generation ends before the first of these strings."""
     seed: int = 0
     """Sample i draws from its own stream, derived from (seed, prompt, i)."""
@@ -192,8 +205,8 @@ class Generation(Record):
     """One continuation. The sequences run over `tokens`, which spell `text`; the end token is
     in none of them."""
 
-    text: str
-    tokens: tuple[str, ...] = ()
+    text: Text
+    tokens: Texts = ()
     """The text of each token. A stop string can cut the last one short in `text`."""
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
@@ -214,7 +227,7 @@ class ScoreRequest(Record):
     """Ask a reader how likely `continuation` is after `prompt` (teacher forcing)."""
 
     prompt: Prompt
-    continuation: str = ""
+    continuation: Text = ""
     token_ids: tuple[int, ...] = ()
     """The continuation's tokens, where known; else `continuation` is tokenised."""
 
@@ -222,7 +235,7 @@ class ScoreRequest(Record):
 class Scored(Record):
     """Per-token likelihoods of a given continuation, without an end token."""
 
-    tokens: tuple[str, ...]
+    tokens: Texts
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     entropies: tuple[float, ...]
@@ -246,7 +259,7 @@ class Decision(Record):
     """Name and settings of what decided; `limit:` and the reason to stop where a limit did."""
     retrieve: bool
     """The choice."""
-    reason: str
+    reason: Text
     """In a few words."""
     retrieval: int = 0
     """Retrievals before; at 0 the question is whether to retrieve at all."""
@@ -275,24 +288,24 @@ class Step(Record):
     name: str
     """The node's name, as in the paper."""
     kind: StepKind
-    query: str | None = None
+    query: Text | None = None
     """What was sent to the retriever; None when nothing was retrieved."""
     ranked: tuple[Hit, ...] = ()
     """What the retriever returned, best first."""
-    new: tuple[str, ...] = ()
+    new: Texts = ()
     """Keys of passages that no earlier step had brought into the evidence."""
-    shown: tuple[str, ...] = ()
+    shown: Texts = ()
     """Keys of the passages a model was shown in this step, in order of first showing."""
     evidence: tuple[Passage, ...] = ()
     """The evidence after this step."""
     exchanges: tuple[Exchange, ...] = ()
-    output: str | None = None
+    output: Text | None = None
     """The text the step produced: the thought, the answer, the selection."""
     parse_ok: bool | None = None
     """Whether the model's text had the form asked for; None when no form was asked for."""
     stop_reason: StopReason | None = None
     """Set on the step that ended the loop."""
-    dangling: tuple[str, ...] = ()
+    dangling: Texts = ()
     """Keys of `new` that no model was ever shown in this run."""
     decision: Decision | None = None
     """Whether to retrieve, where a policy or a limit had a say; refused, the step did nothing."""
@@ -305,23 +318,23 @@ class Step(Record):
 class RunError(Record):
     """Why a run has no regular end."""
 
-    type: str
-    message: str
+    type: Text
+    message: Text
 
 
 class Run(Record):
     """One question through one workflow: what happened, complete even when it failed."""
 
-    id: str
+    id: Text
     question: Question
     workflow: str
     options: dict[str, JsonValue] = {}
     """The workflow's resolved options."""
-    reader: str = ""
-    retriever: str = ""
+    reader: Text = ""
+    retriever: Text = ""
     seed: int = 0
     steps: tuple[Step, ...] = ()
-    answer: str | None = None
+    answer: Text | None = None
     status: RunStatus = "ok"
     stop_reason: StopReason | None = None
     error: RunError | None = None
@@ -343,7 +356,7 @@ class Measurement(Record):
     """One number and how it was come by; or the reason why there is none."""
 
     value: float | None
-    reason: str | None = None
+    reason: Text | None = None
     """Why `value` is None."""
     n: int = 0
     """Samples behind the value; 0 when it is exact."""
@@ -369,9 +382,9 @@ class Measurement(Record):
 class Provenance(Record):
     """What a credit depends on besides the run."""
 
-    reader: str
+    reader: Text
     """Name and revision of the model that was asked."""
-    entailment: str | None = None
+    entailment: Text | None = None
     seed: int = 0
     settings: dict[str, JsonValue] = {}
 
@@ -387,7 +400,7 @@ class Credit(Record):
 
     run_id: str
     step: int | None
-    passage: str | None = Field(default=None, min_length=1)
+    passage: Text | None = Field(default=None, min_length=1)
     """Key of the passage that the share goes to; None when it goes to all that the step brought."""
     rule: str
     """How it was shared: trajectory, leave_one_out, solo, shapley; or level and total, what is

@@ -15,6 +15,8 @@ from sys import byteorder
 from sqlalchemy import DateTime, Dialect, LargeBinary, Text
 from sqlalchemy.types import TypeDecorator
 
+from hopscope.runtime.text import storable
+
 _NUL, _ESCAPE = "\x00", "\x1b"
 _ESCAPED = re.compile("\x1b(.)", re.DOTALL)
 _TYPECODES = {"i": 4, "q": 8, "f": 4, "d": 8}
@@ -23,13 +25,17 @@ _TYPECODES = {"i": 4, "q": 8, "f": 4, "d": 8}
 
 class AnyText(TypeDecorator[str]):
     """Text that may hold NUL, which PostgreSQL refuses: it is stored as ESC 0, ESC as ESC ESC.
-    Text without these two characters stands in the database as it is."""
+    Text without these two characters stands in the database as it is. Halves of surrogate pairs,
+    which records hold nowhere, are replaced: no text ends an experiment."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None or (_NUL not in value and _ESCAPE not in value):
+        if value is None:
+            return None
+        value = storable(value)
+        if _NUL not in value and _ESCAPE not in value:
             return value
         return value.replace(_ESCAPE, _ESCAPE * 2).replace(_NUL, _ESCAPE + "0")
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError, StatementError
 
-from hopscope.runtime.errors import StoreError
+from hopscope.runtime.errors import StoreError, Unstorable
 from hopscope.store.location import display
 
 LOCK_SECONDS = 60
@@ -108,8 +108,9 @@ class Database:
         except ValidationError as error:
             reason = f"a row is not as it was written: {error.errors()[0]['msg']}"
             raise StoreError(f"the database {self.name} is damaged: {reason}") from error
-        except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
-            raise StoreError(self._message(error)) from error
+        except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
+            kind = Unstorable if _of_values(error) else StoreError
+            raise kind(self._message(error)) from error
 
     def _message(self, error: Exception) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
@@ -123,6 +124,12 @@ class Database:
         if "file is not a database" in reason:
             return f"{self.name} is not a database: choose another with --db or HOPSCOPE_DB"
         return f"the database {self.name} failed: {reason}"
+
+
+def _of_values(error: Exception) -> bool:
+    """Whether it is for the values that were to be written: too large, or not text."""
+    cause = error.orig if isinstance(error, StatementError) and error.orig else error
+    return isinstance(error, DataError) or isinstance(cause, OverflowError | UnicodeError)
 
 
 def _file(url: URL) -> Path | None:

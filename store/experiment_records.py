@@ -12,6 +12,8 @@ from hopscope.runtime.types import (
     RunError,
     RunStatus,
     StopReason,
+    Text,
+    Texts,
     Usage,
     digest,
 )
@@ -25,11 +27,11 @@ class Entry(Record):
     """A question of a dataset and what the dataset tells about it besides its answers."""
 
     question: Question
-    kind: str = ""
+    kind: Text = ""
     """The dataset's own kind of question, such as `bridge` or `comparison`; empty when unknown."""
     hops: int | None = None
     """Passages that must be combined to answer; None when unknown."""
-    supporting: tuple[str, ...] = ()
+    supporting: Texts = ()
     """Titles (or ids, where there are no titles) of the passages that support the answer, in the
     dataset's order, each once; empty when unknown."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from hopscope.runtime.encoders import naming
 from hopscope.runtime.errors import ReaderError, RetrieverError
 from hopscope.runtime.stages import Candidates, Reranked, Reranker
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Passage
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class ByEncoder:
             ReaderError: the encoder failed.
         """
         # Half of a surrogate pair is no character to a tokenizer.
-        texts = [each.query.encode("utf-8", "replace").decode() for each in asked if each.hits]
+        texts = [storable(each.query) for each in asked if each.hits]
         try:
             queries = iter(self.encoder.queries(texts).vectors if texts else ())
             return [

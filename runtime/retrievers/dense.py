@@ -24,6 +24,7 @@ from hopscope.runtime.index_folder import Manifest
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers import _faiss, _passages
 from hopscope.runtime.retrievers._phases import Progress, silent
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Dense:
         if not asked:
             return found
         # Half of a surrogate pair is no character to a tokenizer.
-        texts = [queries[at].encode("utf-8", "replace").decode() for at in asked]
+        texts = [storable(queries[at]) for at in asked]
         encoded = self._encoder.queries(texts)
         if encoded.vectors.shape[1] != self._index.d:
             raise IndexMismatch(

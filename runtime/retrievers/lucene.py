@@ -27,6 +27,7 @@ from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers import _java
 from hopscope.runtime.retrievers._anserini import Searcher
 from hopscope.runtime.retrievers._phases import Progress, silent
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
 KIND = "lucene"
@@ -65,7 +66,7 @@ class Lucene:
         if k < 1 or not queries:
             return [[] for _ in queries]
         # Half of a surrogate pair is no character to Java.
-        asked = [query.encode("utf-8", "replace").decode() for query in queries]
+        asked = [storable(query) for query in queries]
         from jnius import JavaException
 
         try:

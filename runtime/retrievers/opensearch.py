@@ -22,6 +22,7 @@ from hopscope.runtime.retrievers import _opensearch
 from hopscope.runtime.retrievers import _opensearch_index as _index
 from hopscope.runtime.retrievers._opensearch import Address, asking, reading
 from hopscope.runtime.retrievers._phases import Progress, silent
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
 KIND = _index.KIND
@@ -284,7 +285,7 @@ def _stored(client: Any, where: Address) -> Iterator[Passage]:
 
 def _wanted(query: str, k: int) -> dict[str, Any]:
     # Half of a surrogate pair is no character to the service.
-    text = query.encode("utf-8", "replace").decode()
+    text = storable(query)
     return {
         "query": {"match": {"contents": {"query": text}}},
         "sort": [{"_score": "desc"}, {"position": "asc"}],

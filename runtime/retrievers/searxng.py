@@ -17,6 +17,7 @@ from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request
 from hopscope import __version__
 from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.ports import Retriever
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Hit, Passage
 
 LARGEST = 16 << 20  # bytes of one answer
@@ -116,9 +117,7 @@ def _hit(result: Any, *, place: int, source: str) -> Hit | None:
 
 
 def _text(value: Any) -> str:
-    """JSON can spell half of a surrogate pair, which no hash takes."""
-    text = value if isinstance(value, str) else ""
-    return " ".join(text.encode(errors="replace").decode().split())
+    return " ".join(storable(value).split()) if isinstance(value, str) else ""
 
 
 def build(

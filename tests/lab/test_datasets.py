@@ -111,7 +111,6 @@ def test_some_can_be_chosen(tmp_path: Path) -> None:
         ({**HOTPOT, "_id": "h2", "question": None}, "'question' is missing"),
         ({**HOTPOT, "_id": "h2", "answer": 3}, "'answer' is 3; it must be a text or a list of"),
         ({**HOTPOT, "_id": "h2", "supporting_facts": [1]}, "'supporting_facts' is neither"),
-        ({**HOTPOT, "_id": "h2", "question": "\ud83d"}, "stands alone"),
         (HOTPOT, "the id 'h1' was already given on line 1"),
         ({"question": ASKED, "answers": []}, "not of the form hotpotqa"),
         ([1], "JSON object"),
@@ -121,6 +120,12 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, second: object, tol
     with pytest.raises(CorpusError, match=r"asked\.jsonl, line 2: ") as error:
         dataset.load(written(tmp_path, HOTPOT, second))
     assert told in str(error.value)
+
+
+def test_half_of_a_surrogate_pair_is_replaced_and_counted(tmp_path: Path) -> None:
+    found = dataset.load(written(tmp_path, HOTPOT, {**HOTPOT, "_id": "h2", "question": "\ud83d?"}))
+    assert [entry.question.text for entry in found.entries] == [ASKED, "\ufffd?"]
+    assert found.replaced == 1
 
 
 def test_files_without_questions_are_refused(tmp_path: Path) -> None:

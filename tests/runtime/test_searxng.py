@@ -120,7 +120,7 @@ def test_broken_results_are_left_out(service: Service) -> None:
     [hits] = searxng.build(url=service.url).search(["q"], k=9)
     assert [(h.passage.title, h.passage.text, h.score) for h in hits] == [
         ("", "T1", 1.0),
-        ("?", "Text 2.", 0.5),
+        ("\ufffd", "Text 2.", 0.5),
     ]
 
 
