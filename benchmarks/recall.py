@@ -159,7 +159,8 @@ class Held:
     def passages(self, passages: Sequence[Passage]) -> Any:
         from hopscope.runtime.encoders.encoder import Encoded
 
-        return Encoded(np.array([self.vectors[passage.key] for passage in passages]), cut=0)
+        found = np.array([self.vectors[passage.key] for passage in passages])
+        return Encoded(found, over=(False,) * len(passages))
 
 
 def rank(dataset: Dataset, cache: Path) -> Iterator[tuple[str, Rankings]]:

@@ -1,7 +1,8 @@
-"""Texts in, vectors out: batches of about one length, and a count of what was too long."""
+"""Texts in, vectors out: batches of about one length, equal texts once, and a count of what was too
+long."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hopscope.runtime.encoders._loading import Loaded
 from hopscope.runtime.encoders.naming import EncoderSpec
 from hopscope.runtime.errors import RetrieverError, UsageError
+from hopscope.runtime.readers._batches import in_batches
 from hopscope.runtime.readers._loading import quiet
 from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
@@ -23,14 +25,20 @@ BATCH_TOKENS_CPU = 2048
 """Likewise on a processor, whose caches hold no more: all-MiniLM-L6-v2 takes 50 ms for a passage of
 190 tokens, and 70 ms with 16,384."""
 Vectors = NDArray[np.float32]
+Tokens = tuple[int, ...]
 
 
 class Encoded(NamedTuple):
     """Vectors of some texts."""
 
     vectors: Vectors  # (text, unit)
-    cut: int
-    """Texts whose end was left out, as they were longer than the encoder reads."""
+    over: tuple[bool, ...]  # (text)
+    """Whether a text is longer than the encoder reads, so that its end was left out."""
+
+    @property
+    def cut(self) -> int:
+        """Texts whose end was left out."""
+        return sum(self.over)
 
 
 class Encoder:
@@ -82,19 +90,20 @@ class Encoder:
     ) -> Encoded:
         with self._lock:
             side = self._side(query=query)
-            rows, cut = _tokens(side, texts, limit)
-            vectors: list[Vectors | None] = [None] * len(rows)
+            rows, over = _tokens(side, texts, limit)
             usual = BATCH_TOKENS_CPU if side.device == "cpu" else BATCH_TOKENS
-            for batch in _batches(rows, self._batch_tokens or usual):
-                computed = self._compute(side, [rows[at] for at in batch])
-                for at, vector in zip(batch, computed, strict=True):
-                    vectors[at] = vector
-        return Encoded(np.array(vectors, dtype=np.float32), cut)
+            vectors: list[Vectors] = in_batches(
+                rows,
+                lambda batch: self._compute(side, batch),
+                width=len,
+                area=self._batch_tokens or usual,
+            )
+        return Encoded(np.array(vectors, dtype=np.float32), over)
 
-    def _compute(self, side: Loaded, rows: Sequence[list[int]]) -> Vectors:
+    def _compute(self, side: Loaded, rows: Sequence[Tokens]) -> Vectors:
         longest = max(map(len, rows))
         pad = side.tokenizer.pad_token_id
-        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+        ids = torch.tensor([[*row] + [pad] * (longest - len(row)) for row in rows])
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
         with torch.inference_mode():
             try:
@@ -126,24 +135,16 @@ def load(spec: EncoderSpec, *, device: Device = "auto", batch_tokens: int | None
 
 def _tokens(
     side: Loaded, texts: Sequence[tuple[str, str | None]], limit: int
-) -> tuple[list[list[int]], int]:
-    """Token numbers of each text within the limit, and how many texts were over it."""
+) -> tuple[list[Tokens], tuple[bool, ...]]:
+    """Token numbers of each text within the limit, and which texts were over it."""
     most = min(limit, longest(side.config, side.tokenizer, otherwise=limit))
-    rows, cut = [], 0
+    rows: list[Tokens] = []
+    over: list[bool] = []
     with quiet():
         for first, second in texts:
             row = side.tokenizer(first, second)["input_ids"]
-            if len(row) > most:
-                cut += 1
+            over.append(len(row) > most)
+            if over[-1]:
                 row = side.tokenizer(first, second, truncation=True, max_length=most)["input_ids"]
-            rows.append(row)
-    return rows, cut
-
-
-def _batches(rows: Sequence[list[int]], most: int) -> Iterator[list[int]]:
-    """Positions of rows, the longest first, as many together as fit when padded."""
-    order = sorted(range(len(rows)), key=lambda at: -len(rows[at]))
-    while order:
-        size = max(1, most // max(1, len(rows[order[0]])))
-        yield order[:size]
-        order = order[size:]
+            rows.append(tuple(row))
+    return rows, tuple(over)

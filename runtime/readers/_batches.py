@@ -1,7 +1,9 @@
 """Packing of work into batches that fit into memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+from hopscope.runtime.distinct import Input, Output, each_once
 
 
 class Size(NamedTuple):
@@ -28,3 +30,27 @@ def pack(sizes: Sequence[Size], area: int) -> list[list[int]]:
         batches[-1].append(index)
         rows += size.rows
     return batches
+
+
+def in_batches(
+    inputs: Sequence[Input],
+    compute: Callable[[list[Input]], Iterable[Output]],
+    *,
+    width: Callable[[Input], int],
+    area: int,
+) -> list[Output]:
+    """One output for each input, in order; equal inputs are computed once.
+
+    Args:
+        compute: what to do with a batch.
+        width: positions of an input.
+        area: as `pack` takes it.
+    """
+
+    def packed(distinct: list[Input]) -> list[Output]:
+        outputs: dict[int, Output] = {}
+        for batch in pack([Size(width(each)) for each in distinct], area):
+            outputs.update(zip(batch, compute([distinct[i] for i in batch]), strict=True))
+        return [outputs[i] for i in range(len(distinct))]
+
+    return each_once(inputs, packed)

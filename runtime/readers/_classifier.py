@@ -1,12 +1,50 @@
 """Sequence classifiers by transformers, for whoever compares pairs of texts."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
+import torch
+from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.readers import _loading
+from hopscope.runtime.readers._batches import in_batches
 from hopscope.runtime.readers._checkpoint import Checkpoint
+
+
+class Inputs(NamedTuple):
+    """A pair of texts as a model is fed it."""
+
+    fields: tuple[tuple[str, tuple[int, ...]], ...]
+    """By name: token numbers, mask, segments where the model has them."""
+
+    @classmethod
+    def of(cls, encoded: Mapping[str, list[int]]) -> Self:
+        """What a tokenizer made of the texts."""
+        return cls(tuple((name, tuple(values)) for name, values in encoded.items()))
+
+    @property
+    def tokens(self) -> int:
+        """The length of all fields."""
+        return len(self.fields[0][1])
+
+
+def logits(model: Any, tokenizer: Any, pairs: Sequence[Inputs], area: int) -> list[Tensor]:
+    """The outputs of each pair, (class), in double precision; equal pairs are computed once.
+
+    Args:
+        area: rows times positions computed together.
+    """
+
+    def compute(batch: list[Inputs]) -> Tensor:
+        unpadded = [{name: list(values) for name, values in pair.fields} for pair in batch]
+        padded = tokenizer.pad(unpadded, return_tensors="pt").to(model.device)
+        with torch.inference_mode():
+            found: Tensor = model(**padded).logits.double()
+        return found
+
+    return in_batches(pairs, compute, width=lambda pair: pair.tokens, area=area)
 
 
 def configuration(checkpoint: Checkpoint) -> Any:

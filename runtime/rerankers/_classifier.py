@@ -4,12 +4,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import torch
-
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.readers import _classifier
-from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._classifier import Inputs
 from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.runtime.rerankers.cross_encoder import passage_text
@@ -20,7 +18,7 @@ from hopscope.runtime.types import Hit
 class Pair(NamedTuple):
     """Query and passage as the model is fed them."""
 
-    inputs: dict[str, list[int]]
+    inputs: Inputs
     cut: bool
     """Whether the passage lost its end."""
 
@@ -48,21 +46,24 @@ class CrossEncoder:
 
     def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
         """As the protocol says; pairs of all queries are computed together, in batches of like
-        length.
+        length, and equal ones once.
 
         Raises:
             ReaderError: the model failed.
         """
-        with self._lock, torch.inference_mode():
+        with self._lock:
             try:
                 pairs = [[self._encode(each.query, hit) for hit in each.hits] for each in asked]
-                flat = [pair for row in pairs for pair in row]
-                logits = iter(self._logits(flat))
+                flat = [pair.inputs for row in pairs for pair in row]
+                logits = _classifier.logits(
+                    self._model, self._tokenizer, flat, self._max_batch_tokens
+                )
             except (RuntimeError, ValueError, IndexError) as error:
                 raise ReaderError(f"{self.name}: {first_line(error)}") from error
         results = []
+        scores = (row.item() for row in logits)
         for candidates, row in zip(asked, pairs, strict=True):
-            hits = (hit.model_copy(update={"score": next(logits)}) for hit in candidates.hits)
+            hits = (hit.model_copy(update={"score": next(scores)}) for hit in candidates.hits)
             ranked = tuple(sorted(hits, key=lambda hit: -hit.score))
             results.append(Reranked(ranked, cut=sum(pair.cut for pair in row)))
         return results
@@ -71,24 +72,14 @@ class CrossEncoder:
         text = passage_text(hit.passage, title=self._title)
         whole = self._tokenizer(query, text, verbose=False)
         if len(whole.input_ids) <= self._max_length:
-            return Pair(dict(whole), cut=False)
+            return Pair(Inputs.of(whole), cut=False)
         alone = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
         ends = [end for _, end in self._tokenizer(query, **alone).offset_mapping]
         room = self._max_length - self._tokenizer.num_special_tokens_to_add(pair=True)
         if len(ends) > (most := room * 3 // 4):
             query = query[: ends[most - 1]]
         inputs = self._tokenizer(query, text, truncation="only_second", max_length=self._max_length)
-        return Pair(dict(inputs), cut=True)
-
-    def _logits(self, pairs: Sequence[Pair]) -> list[float]:
-        logits = [0.0] * len(pairs)
-        sizes = [Size(len(pair.inputs["input_ids"])) for pair in pairs]
-        for batch in pack(sizes, self._max_batch_tokens):
-            padded = self._tokenizer.pad([pairs[i].inputs for i in batch], return_tensors="pt")
-            found = self._model(**padded.to(self._model.device)).logits
-            for i, logit in zip(batch, found.double().flatten().tolist(), strict=True):
-                logits[i] = logit
-        return logits
+        return Pair(Inputs.of(inputs), cut=True)
 
 
 def load(

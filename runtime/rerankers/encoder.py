@@ -12,19 +12,19 @@ Sentence-BERT, EMNLP 2019 (arXiv 1908.10084).
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
 
 from hopscope.runtime.encoders import naming
 from hopscope.runtime.errors import ReaderError, RetrieverError
 from hopscope.runtime.stages import Candidates, Reranked, Reranker
 from hopscope.runtime.text import storable
-from hopscope.runtime.types import Passage
+from hopscope.runtime.types import Hit, Passage
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
-    from hopscope.runtime.encoders.encoder import Encoded
+    from hopscope.runtime.encoders.encoder import Encoded, Vectors
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -51,29 +51,40 @@ class ByEncoder:
         return f"encoder:{self.encoder.name}"
 
     def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
-        """As the protocol says; equal ones keep their order.
+        """As the protocol says; equal ones keep their order. Passages of all queries are computed
+        together, and equal ones once.
 
         Raises:
             ReaderError: the encoder failed.
         """
         # Half of a surrogate pair is no character to a tokenizer.
         texts = [storable(each.query) for each in asked if each.hits]
+        if not texts:
+            return [Reranked(()) for _ in asked]
         try:
-            queries = iter(self.encoder.queries(texts).vectors if texts else ())
-            return [
-                self._rank(each, next(queries)) if each.hits else Reranked(()) for each in asked
-            ]
+            queries = iter(self.encoder.queries(texts).vectors)
+            found = self.encoder.passages([hit.passage for each in asked for hit in each.hits])
         except RetrieverError as error:
             raise ReaderError(str(error)) from error
+        vectors, over = iter(found.vectors), iter(found.over)
+        results = []
+        for each in asked:
+            hits: tuple[Hit, ...] = ()
+            if each.hits:
+                own = np.array(list(islice(vectors, len(each.hits))))
+                hits = _ranked(each.hits, own, next(queries))
+            results.append(Reranked(hits, cut=sum(islice(over, len(each.hits)))))
+        return results
 
-    def _rank(self, candidates: Candidates, query: "NDArray[float32]") -> Reranked:
-        encoded = self.encoder.passages(candidates.passages)
-        scores = (encoded.vectors @ query).tolist()
-        hits = (
-            hit.model_copy(update={"score": score})
-            for hit, score in zip(candidates.hits, scores, strict=True)
-        )
-        return Reranked(tuple(sorted(hits, key=lambda hit: -hit.score)), cut=encoded.cut)
+
+def _ranked(hits: Sequence[Hit], vectors: "Vectors", query: "Vectors") -> tuple[Hit, ...]:
+    # Each vector once, as the rows of a product are not all rounded alike.
+    distinct, places = np.unique(vectors, axis=0, return_inverse=True)
+    scores = (distinct @ query)[places.reshape(-1)].tolist()
+    scored = (
+        hit.model_copy(update={"score": score}) for hit, score in zip(hits, scores, strict=True)
+    )
+    return tuple(sorted(scored, key=lambda hit: -hit.score))
 
 
 def build(*, model: str, device: Device = "auto") -> Reranker:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModel
 
+from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.readers._checkpoint import Checkpoint
 from hopscope.runtime.readers._loading import choose_device, configuration, tokenizer_of, weights
@@ -70,17 +71,26 @@ class BERTScore:
         self._idf = idf
 
     def compare(self, texts: Sequence[str]) -> list[list[float]]:
-        """As the port says; a text is as like itself as can be.
+        """As the port says; a text is as like itself as can be. Equal texts are encoded once, and
+        each two texts compared once, whichever comes first.
 
         Raises:
             ReaderError: the model failed.
         """
-        known = {text: self._encoder.encode(text) for text in dict.fromkeys(texts) if text.strip()}
-        absent = Encoded((), torch.empty(0))
-        encoded = [known.get(text, absent) for text in texts]
+        encoded = each_once([text.strip() and text for text in texts], self._encoded)
         weights = self._weights(encoded)
-        pairs = [[(one, other) for other in range(len(texts))] for one in range(len(texts))]
-        return [[self._f1(encoded, weights, *pair) for pair in row] for row in pairs]
+        # Texts of the same tokens are the same to an encoder.
+        first = {each.ids: place for place, each in reversed(list(enumerate(encoded)))}
+        places = [first[each.ids] for each in encoded]
+        pairs = [(min(one, other), max(one, other)) for one in places for other in places]
+        alike = each_once(
+            pairs, lambda distinct: [self._f1(encoded, weights, *pair) for pair in distinct]
+        )
+        return [alike[start : start + len(texts)] for start in range(0, len(alike), len(texts))]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Encoded]:
+        absent = Encoded((), torch.empty(0))
+        return [self._encoder.encode(text) if text else absent for text in texts]
 
     def _weights(self, encoded: Sequence[Encoded]) -> list[Tensor]:
         """Of each token of each text, summing to 1; by ln((n + 1) / (df + 1)) with idf."""

@@ -1,6 +1,7 @@
 """BERTScore over a tiny random encoder, and by hand."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -77,6 +78,26 @@ def test_an_encoder_from_disk(folder: Path) -> None:
     assert rows[0][1] < 1
     assert rows[3] == [0] * 5
     assert score.name.endswith(",layer=2")
+
+
+def test_texts_that_read_alike_are_as_like_all_others_and_compared_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One way round the product of two texts is not rounded as the other way round."""
+    pairs: list[tuple[int, int]] = []
+    f1 = BERTScore._f1
+
+    def counted(encoded: Any, weights: Any, one: int, other: int) -> float:
+        pairs.append((one, other))
+        return f1(encoded, weights, one, other)
+
+    monkeypatch.setattr(BERTScore, "_f1", staticmethod(counted))
+    texts = ["born in Lisbon in 1951", "Bruno Costa", "the director of Alba was born in Lisbon"]
+    rows = bertscore.build(model=str(folder), device="cpu").compare(texts * 3)
+    assert len(pairs) == 6
+    for one in range(9):
+        assert rows[one] == rows[one % 3]
+        assert [row[one] for row in rows] == rows[one]
 
 
 def test_a_layer_is_chosen(folder: Path) -> None:

@@ -184,6 +184,36 @@ def test_equal_scores_keep_their_order(folder: Path) -> None:
     assert [hit.passage.id for hit in found.hits] == ["a", "b", "c"]
 
 
+def test_passages_that_read_alike_are_computed_once_and_score_alike(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of one batch are not all rounded alike, so equal passages had last digits of their own,
+    and the order that these gave them."""
+    seen: list[int] = []
+    kind: Any = BertForSequenceClassification
+    if folder.name == "xlm-roberta":
+        kind = XLMRobertaForSequenceClassification
+    forward = kind.forward
+
+    def counted(self: Any, *args: Any, **inputs: Any) -> Any:
+        seen.append(len(inputs["input_ids"]))
+        return forward(self, *args, **inputs)
+
+    monkeypatch.setattr(kind, "forward", counted)
+    reranker = cross_encoder.build(model=str(folder), device="cpu", max_length=24)
+    twins = [PASSAGES[n % 3].model_copy(update={"id": str(n)}) for n in range(20)]
+    long = " ".join(["Lisbon born in film"] * 10)
+    cut = [Passage(id=end, text=f"{long} {end}") for end in ("in", "of", "a")]
+    found = reranker.rerank([candidates("Who?", [*twins, *cut]), candidates("Who?", twins)])
+    assert sum(seen) == len(PASSAGES) + 1
+    for reranked in found:
+        by_score: dict[float, list[int]] = {}
+        for hit in reranked.hits:
+            if hit.passage.id.isdigit():
+                by_score.setdefault(hit.score, []).append(int(hit.passage.id))
+        assert sorted(by_score.values()) == [list(range(n, 20, 3)) for n in range(3)]
+
+
 def test_the_name_tells_the_checkpoint(folder: Path) -> None:
     name = cross_encoder.build(model=str(folder), device="cpu").name
     assert name.startswith("cross_encoder:")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,13 +62,13 @@ class Scripted:
     name = "scripted"
 
     def queries(self, texts: Sequence[str]) -> Encoded:
-        return Encoded(np.array([[1.0, 0.0]] * len(texts), dtype=np.float32), 0)
+        return Encoded(np.array([[1.0, 0.0]] * len(texts), dtype=np.float32), (False,) * len(texts))
 
     def passages(self, passages: Sequence[Passage]) -> Encoded:
         if any(passage.text == "fail" for passage in passages):
             raise RetrieverError("out of memory")
         rows = [[float(passage.text), 9.0] for passage in passages]
-        return Encoded(np.array(rows, dtype=np.float32), 0)
+        return Encoded(np.array(rows, dtype=np.float32), (False,) * len(rows))
 
 
 def ranked(*texts: str) -> list[str]:
@@ -78,6 +79,33 @@ def ranked(*texts: str) -> list[str]:
 
 def test_the_nearest_comes_first_and_equal_ones_keep_their_order() -> None:
     assert ranked("0.5", "-1", "2", "0.5") == ["p2", "p0", "p3", "p1"]
+
+
+def test_passages_that_read_alike_are_computed_once_and_score_alike(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the rows of a batch nor those of a product are all rounded alike, so equal passages
+    had last digits of their own, and the order that these gave them."""
+    made = load(naming.parse(f"e5:{model}"), device="cpu")
+    seen = []
+    compute = made._compute
+
+    def counted(side: Any, rows: Any) -> Any:
+        seen.append(len(rows))
+        return compute(side, rows)
+
+    monkeypatch.setattr(made, "_compute", counted)
+    twins = [PASSAGES[n % 3].model_copy(update={"id": str(n)}) for n in range(23)]
+    asked = [candidates(query, twins) for query in ("who made alba", "red fox", "red fox")]
+    found = ByEncoder(made).rerank(asked)
+    assert sum(seen) == 2 + len(PASSAGES)
+    for reranked in found:
+        by_score: dict[float, list[int]] = {}
+        for hit in reranked.hits:
+            by_score.setdefault(hit.score, []).append(int(hit.passage.id))
+        assert sorted(by_score.values()) == [list(range(n, 23, 3)) for n in range(3)]
+        assert reranked.cut == 7
+    assert found[1] == found[2]
 
 
 def test_an_encoder_that_fails_is_a_failed_stage() -> None:

@@ -7,11 +7,11 @@ out here; T5 is asked directly.
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from transformers import T5Model
 
@@ -27,6 +27,35 @@ ALBA = Passage(id="1", title="Alba", text="film by Costa")
 BARE = Passage(id="2", text="red fox")
 WHO = "who made Alba"
 Pool = Callable[[Array], Array]
+
+
+def rows_computed(made: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of each batch that the encoder computes from here on."""
+    seen: list[int] = []
+    compute = made._compute
+
+    def counted(side: Loaded, rows: Sequence[tuple[int, ...]]) -> Any:
+        seen.append(len(rows))
+        return compute(side, rows)
+
+    monkeypatch.setattr(made, "_compute", counted)
+    return seen
+
+
+def test_texts_that_read_alike_are_computed_once_and_get_one_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of one batch are not all rounded alike: equal texts had vectors, and so scores, that
+    differed in their last digits."""
+    made = encoder(f"contriever:{encoders.bert(tmp_path / 'model')}")
+    seen = rows_computed(made, monkeypatch)
+    same = [ALBA, BARE, ALBA.model_copy(update={"text": "Film by  COSTA"})] * 7
+    found = made.passages(same).vectors
+    assert seen == [2]
+    for at in range(len(same)):
+        assert (found[at] == found[at % 3 % 2]).all()
+    assert (made.queries([WHO, WHO.upper()] * 5).vectors == made.queries([WHO]).vectors).all()
+    assert sum(seen) == 4
 
 
 def encoder(text: str, *, batch_tokens: int = 4096) -> Encoder:
@@ -143,15 +172,9 @@ def test_a_processor_computes_fewer_together_than_a_gpu(
 ) -> None:
     """Batches of a GPU's size are slower there by half."""
     made = load(naming.parse(f"contriever:{encoders.bert(tmp_path / 'model')}"), device="cpu")
-    sizes = []
-    compute = made._compute
-
-    def counted(side: Loaded, rows: Sequence[list[int]]) -> NDArray[np.float32]:
-        sizes.append(len(rows))
-        return compute(side, rows)
-
-    monkeypatch.setattr(made, "_compute", counted)
-    texts = [Passage(text="fox " * 30)] * 100
+    sizes = rows_computed(made, monkeypatch)
+    ends = [f"{one} {other}" for one in encoders.WORDS[:10] for other in encoders.WORDS[:10]]
+    texts = [Passage(text="fox " * 28 + end) for end in ends]
     assert len(made.passages(texts).vectors) == 100
     assert sizes == [64, 36]
 

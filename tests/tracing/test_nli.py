@@ -17,8 +17,9 @@ from transformers import (
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Statement
-from hopscope.tracing.entailments import bem, nli
-from hopscope.tracing.entailments._classifier import Classifier, class_order, equivalent_class
+from hopscope.runtime.readers._checkpoint import locate
+from hopscope.tracing.entailments import _classifier, bem, nli
+from hopscope.tracing.entailments._classifier import class_order, equivalent_class
 
 LABELS = {0: "CONTRADICTION", 1: "Entailment", 2: "neutral"}
 SHAPE: dict[str, Any] = {
@@ -92,15 +93,36 @@ def test_the_directions_are_not_the_same(folder: Path) -> None:
     assert forward != backward
 
 
-def test_identical_pairs_are_computed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def rows_computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of each batch that a classifier computes from here on."""
     seen: list[int] = []
-    forward = Classifier._forward
+    for kind in (BertForSequenceClassification, DebertaV2ForSequenceClassification):
+        forward = kind.forward
 
-    def counted(self: Classifier, items: list[Any]) -> Any:
-        seen.append(len(items))
-        return forward(self, items)
+        def counted(self: Any, *args: Any, forward: Any = forward, **inputs: Any) -> Any:
+            seen.append(len(inputs["input_ids"]))
+            return forward(self, *args, **inputs)
 
-    monkeypatch.setattr(Classifier, "_forward", counted)
+        monkeypatch.setattr(kind, "forward", counted)
+    return seen
+
+
+def test_pairs_that_read_alike_are_computed_once_and_judged_alike(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that only the model's own reading makes equal, as they part behind its limit."""
+    seen = rows_computed(monkeypatch)
+    checkpoint = locate(str(folder), None)
+    model = _classifier.load(checkpoint, device="cpu", max_batch_tokens=16_384)
+    long = [Statement("Where?", "Lisbon " * 200 + end, "Lisbon") for end in ("in", "of", "a")]
+    found = model.classify([*STATEMENTS, *long, *STATEMENTS])
+    assert sum(seen) == len(STATEMENTS) + 1
+    assert found[:3] == found[6:]
+    assert found[3] == found[4] == found[5]
+
+
+def test_identical_pairs_are_computed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = rows_computed(monkeypatch)
     entailment = nli.build(model=str(folder))
     first = entailment.classify([*STATEMENTS, *STATEMENTS])
     assert first[:3] == first[3:]

@@ -4,13 +4,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from hopscope.runtime.errors import EntailmentError, UsageError
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.runtime.readers import _classifier
-from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._classifier import Inputs
 from hopscope.runtime.readers._positions import longest
 from hopscope.runtime.readers._transformers import first_line
 from hopscope.tracing.entailments.nli import statement_texts
@@ -50,40 +48,30 @@ class Classifier:
         self._lock = threading.Lock()
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
-        """One distribution for each statement, computed in batches of like length.
+        """One distribution for each statement, computed in batches of like length, equal pairs
+        once.
 
         A pair that is longer than the model's context loses the end of its longer text.
 
         Raises:
             EntailmentError: the model failed.
         """
-        pairs = [self._texts(statement) for statement in statements]
-        results: dict[int, Probabilities] = {}
-        with self._lock, torch.inference_mode():
+        with self._lock:
             try:
-                encoded = [self._encode(pair) for pair in pairs]
-                sizes = [Size(len(item["input_ids"])) for item in encoded]
-                for batch in pack(sizes, self._max_batch_tokens):
-                    rows = self._forward([encoded[i] for i in batch])
-                    results.update(zip(batch, rows, strict=True))
+                encoded = [self._encode(self._texts(statement)) for statement in statements]
+                logits = _classifier.logits(
+                    self._model, self._tokenizer, encoded, self._max_batch_tokens
+                )
             except (RuntimeError, ValueError, IndexError) as error:
                 raise EntailmentError(f"{self.name}: {first_line(error)}") from error
-        return [results[i] for i in range(len(pairs))]
+        return [self._probabilities(row.softmax(dim=-1).tolist()) for row in logits]
 
-    def _encode(self, pair: tuple[str, str]) -> Mapping[str, list[int]]:
-        encoded: Mapping[str, list[int]] = self._tokenizer(
-            *pair, truncation="longest_first", max_length=self._max_length
-        )
-        return encoded
+    def _encode(self, pair: tuple[str, str]) -> Inputs:
+        cut = {"truncation": "longest_first", "max_length": self._max_length}
+        return Inputs.of(self._tokenizer(*pair, **cut))
 
-    def _forward(self, items: list[Mapping[str, list[int]]]) -> list[Probabilities]:
-        padded = self._tokenizer.pad([dict(item) for item in items], return_tensors="pt")
-        logits = self._model(**padded.to(self._model.device)).logits
-        rows = logits.double().softmax(dim=-1).tolist()
-        return [
-            Probabilities(*(0.0 if output is None else row[output] for output in self._order))
-            for row in rows
-        ]
+    def _probabilities(self, row: Sequence[float]) -> Probabilities:
+        return Probabilities(*(0.0 if output is None else row[output] for output in self._order))
 
 
 def load(checkpoint: Checkpoint, *, device: str, max_batch_tokens: int) -> Classifier:

@@ -1,0 +1,27 @@
+"""Equal inputs are computed once, and so say the same to the last digit.
+
+A model computes a batch as one matrix, and the rows of a matrix product are not all rounded alike:
+the instructions that a row gets depend on its place, on the processor and on the number of threads.
+Two equal rows may then differ in their last digits, and a sort by score puts them in an order that
+means nothing. Computed once they cannot, and cost less.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+Input = TypeVar("Input", bound=Hashable)
+Output = TypeVar("Output")
+
+
+def each_once(
+    inputs: Sequence[Input], compute: Callable[[list[Input]], Iterable[Output]]
+) -> list[Output]:
+    """One output for each input, in order; equal inputs share theirs.
+
+    Args:
+        compute: called once with the distinct inputs, in the order of their first places; not
+            called without inputs.
+    """
+    distinct = list(dict.fromkeys(inputs))
+    found = dict(zip(distinct, compute(distinct), strict=True)) if distinct else {}
+    return [found[each] for each in inputs]
