@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hopscope.cli import render, wiring
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.run import Database, Json, ReaderSpec, Seed, WorkflowName
 from hopscope.cli.show import RunSpec, find
 from hopscope.cli.written import Overwrite, check_free
@@ -313,8 +314,11 @@ def frontier(
     if json:
         render.print_json(compared.model_dump(mode="json"))
         return
-    for line in fronts.table(compared, unit=by.value):
-        typer.echo(line)
+    out = render.out()
+    out.print(fronts.summary(compared, unit=by.value))
+    headings, *rows = fronts.cells(compared, unit=by.value)
+    columns = [Column(headings[0], wraps=14), *(Column(h, 1, right=True) for h in headings[1:])]
+    out.print(Grid(columns, rows, stacked=True))
 
 
 def _draw(compared: "Comparison", path: Path, unit: str, utility: str) -> None:

@@ -3,10 +3,10 @@
 import json as jsonlib
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli.appraise import Appraised
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.render import out, plain
 from hopscope.cli.run_table import context_cut, interval, spent
 
@@ -28,7 +28,8 @@ def show(run: "Run", measured: Appraised, *, json: bool) -> None:
     titles = _titles(run)
     for meter in dict.fromkeys(credit.meter for credit in measured.credits):
         found = [credit for credit in measured.credits if credit.meter == meter]
-        console.print(_table(run, titles, meter, found))
+        console.print(Text(meter, style="bold"))
+        console.print(_table(run, titles, found))
     reasons = dict.fromkeys(c.measurement.reason for c in measured.credits if c.measurement.reason)
     for reason in reasons:
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
@@ -56,7 +57,7 @@ def _dropped(measured: Appraised) -> dict[str, tuple[str, ...]]:
     return {meter: tuple(keys) for meter, keys in found.items()}
 
 
-def _table(run: "Run", titles: dict[str, str], meter: str, credits: "list[Credit]") -> Table:
+def _table(run: "Run", titles: dict[str, str], credits: "list[Credit]") -> Grid:
     rules = list(dict.fromkeys(credit.rule for credit in credits))
     cells: dict[Who, dict[str, str]] = {}
     for credit in credits:
@@ -65,19 +66,21 @@ def _table(run: "Run", titles: dict[str, str], meter: str, credits: "list[Credit
             "-" if measured.value is None else interval(measured.value, measured.low, measured.high)
         )
         cells.setdefault((credit.step, credit.passage), {})[credit.rule] = text
-    table = Table(title=meter, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("step, passage", overflow="fold", ratio=1)
-    for rule in rules:
-        table.add_column(rule.replace("_", "-"), justify="right", no_wrap=True)
     names = {step.index: step.name for step in run.steps}
+    rows: list[tuple[str | Text, ...]] = []
     for step, passage in sorted(cells, key=_place):
         who = "run" if step is None else names.get(step, "")
         if passage is not None:
             who = f"  {plain(titles.get(passage))}  {plain(passage)}"
         number = "" if step is None else str(step)
-        table.add_row(number, who, *(cells[step, passage].get(rule, "") for rule in rules))
-    return table
+        shares = (cells[step, passage].get(rule, "") for rule in rules)
+        rows.append((number, Text(who), *shares))
+    columns = [
+        Column("#", right=True),
+        Column("step, passage", wraps=16),
+        *(Column(rule.replace("_", "-"), 1, right=True) for rule in rules),
+    ]
+    return Grid(columns, rows, stacked=True)
 
 
 def _place(who: Who) -> tuple[bool, int, bool]:

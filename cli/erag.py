@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli import measured, metrics, render, stored, wiring
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
 
 if TYPE_CHECKING:
@@ -63,22 +63,24 @@ def erag(
 
 def _show(found: "ERAGReport") -> None:
     names = [name for name, mean in found.averages.items() if mean.mean is not None]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for name in ("run", "ranking", "passages", *names, "question → answer"):
-        table.add_column(name, no_wrap=name == "run")
+    figures = [Column(name, place, right=True) for place, name in enumerate(names, start=2)]
+    columns = [Column("run"), Column("ranking"), Column("passages", 1, right=True), *figures]
+    rows: list[tuple[str | Text, ...]] = []
     for row in found.runs:
         for ranking in row.rankings:
             whole = ranking.step is None
             text = f"{render.plain(row.question)} → {render.plain(row.answer) or 'none'}"
-            table.add_row(
-                row.id[:12],
-                "all shown" if whole else f"step {ranking.step}",
-                str(len(ranking.passages)),
-                *(render.number(ranking.measures[name].value) for name in names),
-                Text(text if whole else ""),
+            rows.append(
+                (
+                    row.id[:12],
+                    "all shown" if whole else f"step {ranking.step}",
+                    str(len(ranking.passages)),
+                    *(render.number(ranking.measures[name].value) for name in names),
+                    Text(text if whole else ""),
+                )
             )
     out = render.out()
-    out.print(table)
+    out.print(Grid([*columns, Column("question → answer", wraps=28)], rows))
     out.print(Text("\nover runs, all passages shown", style="bold"))
     for name in names:
         agreement = found.agreement[name]

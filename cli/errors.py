@@ -1,14 +1,14 @@
 """`hopscope errors`: where stored runs went wrong, and whether systems go wrong together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli import measured, metrics, render, stored, wiring
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
 
 if TYPE_CHECKING:
@@ -98,11 +98,13 @@ def errors(
     measured.say_why(row.verdict for row in found.runs)
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for column in columns:
-        table.add_column(column)
-    return table
+def _grid(rows: "Sequence[Sequence[str]]", *headings: str, telling: int = 1) -> Grid:
+    """The first columns tell rows apart; figures that do not fit follow below."""
+    columns = [
+        Column(heading, int(place >= telling), wraps=None if place >= telling else 14)
+        for place, heading in enumerate(headings)
+    ]
+    return Grid(columns, [[Text(cell) for cell in row] for row in rows], stacked=True)
 
 
 def _show_run(row: "RunErrors") -> None:
@@ -121,13 +123,14 @@ def _show_run(row: "RunErrors") -> None:
 
 
 def _show_shares(found: "ErrorReport") -> None:
-    table = _table("system", "questions", *(name.replace("_", " ") for name in SHARES))
+    headings = ("system", "questions", *(name.replace("_", " ") for name in SHARES))
+    rows: list[list[str]] = []
     for system in found.systems:
         of = f"{system.measured} of {system.total}"
-        table.add_row(Text(render.plain(system.system)), of, *_cells(system.shares))
+        rows.append([render.plain(system.system), of, *_cells(system.shares)])
         for index, shares in system.steps.items():
-            table.add_row(f"  step {index}", str(shares["failure"].n), *_cells(shares))
-    render.out().print(table)
+            rows.append([f"  step {index}", str(shares["failure"].n), *_cells(shares)])
+    render.out().print(_grid(rows, *headings, telling=2))
 
 
 def _cells(shares: "Mapping[str, Measurement]") -> list[str]:
@@ -140,16 +143,14 @@ def _show_comparison(found: "Comparison") -> None:
     names = [render.plain(name) for name in right.systems]
     out = render.out()
     out.print(Text(f"\nrelative win ratios over {right.questions} questions", style="bold"))
-    table = _table("wins over", *names, "MRWR", "MRLR")
-    for name, row, wins, losses in zip(names, right.rwr, right.mrwr, right.mrlr, strict=True):
-        cells = [measured.value(cell) for cell in row]
-        table.add_row(name, *cells, measured.value(wins), measured.value(losses))
-    out.print(table)
+    rows = [
+        [name, *map(measured.value, [*row, wins, losses])]
+        for name, row, wins, losses in zip(names, right.rwr, right.mrwr, right.mrlr, strict=True)
+    ]
+    out.print(_grid(rows, "wins over", *names, "MRWR", "MRLR"))
     out.print(Text(f"any of them right: {measured.value(right.oracle)}"))
     for kind, matrix in found.errors.items():
         title = f"\n{kind.replace('_', ' ')} avoided, over {found.questions} questions"
         out.print(Text(title, style="bold"))
-        table = _table("avoids", *names)
-        for name, row in zip(names, matrix, strict=True):
-            table.add_row(name, *(measured.value(cell) for cell in row))
-        out.print(table)
+        rows = [[name, *map(measured.value, row)] for name, row in zip(names, matrix, strict=True)]
+        out.print(_grid(rows, "avoids", *names))

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli import progress, render
+from hopscope.cli.grid import Column, Grid
 from hopscope.lab.experiment_tally import total
 from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.answer_metrics._metric import Case
@@ -102,12 +102,18 @@ def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> Non
         estimates = [each.model_dump(mode="json") for each in found]
         render.print_json({"experiment": name, "estimates": estimates})
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2))
-    table.add_column("workflow", overflow="fold")
-    for column in ("left", "calls", "tokens in", "tokens out", "time", "cost", "going by"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for each in found:
-        table.add_row(
+    columns = [
+        Column("workflow", wraps=14),
+        Column("left", 1, right=True),
+        Column("calls", 4, right=True),
+        Column("tokens in", 5, right=True),
+        Column("tokens out", 6, right=True),
+        Column("time", 2, right=True),
+        Column("cost", 3, right=True),
+        Column("going by", 7, wraps=12),
+    ]
+    rows = [
+        (
             Text(render.plain(each.arm)),
             f"{each.items:,}",
             _about(each.calls),
@@ -117,7 +123,9 @@ def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> Non
             "-" if each.cost is None else f"{each.cost:,.4f}",
             f"{each.n} ({each.basis})",
         )
-    render.out().print(table)
+        for each in found
+    ]
+    render.out().print(Grid(columns, rows))
     render.note("a dry run: nothing is kept; rows whose price is not known cost -")
 
 

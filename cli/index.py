@@ -228,15 +228,18 @@ def search(
     ] = "tiny",
 ) -> None:
     """Search an index, or several as an expression says, for one query or a file of them."""
-    from hopscope.cli import retrieval, searching
+    from hopscope.cli import render, retrieval, searching
 
     asked = searching.read(query or [], queries)
     retriever = retrieval.searcher(index, reader)
     hits = retriever.search([text for _, text in asked], k=k)
-    style = searching.trec if trec else searching.as_json if json else searching.table
     for (id, text), ranking in zip(asked, hits, strict=True):
-        for line in style(id, text, ranking):
-            typer.echo(line)
+        if trec or json:
+            for line in (searching.trec if trec else searching.as_json)(id, text, ranking):
+                typer.echo(line)
+        else:
+            for part in searching.table(id, text, ranking):
+                render.out().print(part, markup=False)
     retrieval.tell_cut(retriever)
 
 

@@ -19,10 +19,12 @@ def main(arguments: list[str] | None = None) -> None:
     # quarter of the time of `ls`.
     atexit.register(gc.freeze)
     from hopscope.cli.commands import COMMANDS, mounted
+    from hopscope.cli.encoding import prepare
     from hopscope.cli.variables import unread
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.runtime.text import storable
 
+    prepare()
     for name, similar in unread().items():
         meant = f": did you mean {similar}?" if similar else ""
         print(f"hopscope: the environment variable {name} is not known{meant}", file=sys.stderr)

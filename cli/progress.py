@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.render import number, plain
 
 if TYPE_CHECKING:
@@ -96,26 +97,36 @@ class Lines:
         self._last, self._printed = line, time.monotonic()
 
 
-def table(tally: "Tally", price: "Price") -> Table:
+def table(tally: "Tally", price: "Price") -> Grid:
     """One line for each arm."""
-    found = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2))
-    found.add_column("workflow", overflow="fold")
-    for name in ("done", "failed", "EM", "ΔSePer", "retrievals", "calls", "tokens", "cost"):
-        found.add_column(name, justify="right", no_wrap=True)
+    columns = [
+        Column("workflow", wraps=14),
+        Column("done", 1, right=True),
+        Column("failed", 2, right=True),
+        Column("EM", 3, right=True),
+        Column("ΔSePer", 4, right=True),
+        Column("retrievals", 8, right=True),
+        Column("calls", 7, right=True),
+        Column("tokens", 6, right=True),
+        Column("cost", 5, right=True),
+    ]
+    rows = []
     for label, row in tally.rows.items():
         cost = money(row, price)
-        found.add_row(
-            Text(plain(label)),
-            f"{row.done:,}/{row.items:,}",
-            f"{row.failed:,}" if row.failed else "",
-            _mean(row.right.value, row.right.n, row.done),
-            _mean(row.gain.value, row.gain.n, row.done, signed=True),
-            f"{row.queries:,}",
-            f"{row.usage.calls:,}",
-            f"{row.usage.tokens:,}",
-            "-" if cost is None else f"{cost:,.4f} {price.currency}",
+        rows.append(
+            (
+                Text(plain(label)),
+                f"{row.done:,}/{row.items:,}",
+                f"{row.failed:,}" if row.failed else "",
+                _mean(row.right.value, row.right.n, row.done),
+                _mean(row.gain.value, row.gain.n, row.done, signed=True),
+                f"{row.queries:,}",
+                f"{row.usage.calls:,}",
+                f"{row.usage.tokens:,}",
+                "-" if cost is None else f"{cost:,.4f} {price.currency}",
+            )
         )
-    return found
+    return Grid(columns, rows, more="`hopscope compare` has them")
 
 
 def money(row: "Row", price: "Price") -> float | None:

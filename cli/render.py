@@ -5,24 +5,29 @@ characters removed, never as markup.
 """
 
 import json as jsonlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from hopscope.cli.encoding import carries_everything
+from hopscope.cli.grid import Column, Grid
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Record
 
 PLAIN_WIDTH = 150
-"""Columns when stdout is no terminal."""
+"""Columns when stdout is no terminal and COLUMNS does not say how many."""
 
 
 def out() -> Console:
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return console
+    return Console(highlight=False, width=PLAIN_WIDTH)
 
 
 def note(message: str) -> None:
@@ -44,7 +49,7 @@ def plain(text: str | None) -> str:
 
 
 def print_json(value: Any) -> None:
-    print(jsonlib.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    print(jsonlib.dumps(value, ensure_ascii=not carries_everything(), indent=2, allow_nan=False))
 
 
 def number(value: float | None, *, signed: bool = False, digits: int = 2) -> str:
@@ -63,33 +68,37 @@ def show_summaries(summaries: "Sequence[Record]", *, json: bool) -> None:
     if not rows:
         note("no runs yet: make one with `hopscope demo`")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    for name in ("run", "started", "workflow", "status", "steps", "tokens"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("ΔSePer", justify="right", no_wrap=True)
-    table.add_column("question → answer", ratio=1)
-    for row in rows:
-        table.add_row(
+    columns = [
+        Column("run"),
+        Column("started", 5),
+        Column("workflow", wraps=12),
+        Column("status", 2),
+        Column("steps", 4, right=True),
+        Column("tokens", 3, right=True),
+        Column("ΔSePer", 1, right=True),
+        Column("question → answer", wraps=28),
+    ]
+    cells = [
+        (
             row["id"][:12],
             row["started"][:19].replace("T", " "),
-            row["workflow"],
+            Text(plain(row["workflow"])),
             row["status"],
             str(row["steps"]),
             str(row["usage"]["input_tokens"] + row["usage"]["output_tokens"]),
             number(row["seper_delta"], signed=True),
             Text(f"{plain(row['question'])} → {plain(row['answer']) or 'none'}"),
         )
-    out().print(table)
+        for row in rows
+    ]
+    out().print(Grid(columns, cells))
 
 
 def show_components(rows: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     if json:
         print_json(rows)
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it is", ratio=1)
-    table.add_column("options")
+    cells = []
     for row in rows:
         options = ", ".join(
             key if value is None else f"{key}={value}" for key, value in row["options"].items()
@@ -97,16 +106,18 @@ def show_components(rows: Sequence[Mapping[str, Any]], *, json: bool) -> None:
         what = Text(row["summary"])
         if row["paper"]:
             what.append(f"\n{row['paper']}", style="dim")
-        table.add_row(row["name"], what, Text(options))
-    out().print(table)
+        cells.append((row["name"], what, Text(options)))
+    columns = [Column("name"), Column("what it is", wraps=24), Column("options", wraps=14)]
+    out().print(Grid(columns, cells))
 
 
 def show_checks(rows: Sequence[tuple[str, str, str]], *, json: bool) -> None:
     if json:
         print_json([{"name": n, "status": s, "detail": d} for n, s, d in rows])
         return
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     colours = {"ok": "green", "missing": "yellow", "off": "dim"}
-    for name, status, detail in rows:
-        table.add_row(name, Text(status, style=colours[status]), Text(detail))
-    out().print(table)
+    cells = [
+        (name, Text(status, style=colours[status]), Text(detail)) for name, status, detail in rows
+    ]
+    columns = [Column("name"), Column("status"), Column("detail", wraps=20)]
+    out().print(Grid(columns, cells, headed=False))

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli import measured, metrics, render, stored, wiring
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
 
 if TYPE_CHECKING:
@@ -51,20 +51,19 @@ def score(
 
 
 def _show(found: "Scores") -> None:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1))
-    table.add_column("run", no_wrap=True)
-    table.add_column("workflow", no_wrap=True)
-    for name in found.averages:
-        table.add_column(name, justify="right")
-    table.add_column("question → answer", ratio=1)
-    for row in found.runs:
-        table.add_row(
+    names = list(found.averages)
+    figures = [Column(name, place, right=True) for place, name in enumerate(names, start=1)]
+    columns = [Column("run"), Column("workflow", wraps=12), *figures]
+    rows: list[tuple[str | Text, ...]] = [
+        (
             row.id[:12],
-            row.workflow,
-            *(render.number(row.scores[name].value) for name in found.averages),
+            Text(render.plain(row.workflow)),
+            *(render.number(row.scores[name].value) for name in names),
             Text(f"{render.plain(row.question)} → {render.plain(row.answer) or 'none'}"),
         )
-    render.out().print(table)
+        for row in found.runs
+    ]
+    render.out().print(Grid([*columns, Column("question → answer", wraps=28)], rows))
     for name, mean in found.averages.items():
         render.out().print(Text(f"{name}  {measured.mean(mean)}"))
     measured.say_why(m for row in found.runs for m in row.scores.values())

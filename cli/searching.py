@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from hopscope.cli import render
+from hopscope.cli.grid import Column, Grid
 from hopscope.runtime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,13 +58,24 @@ def as_json(id: str, query: str, ranking: "Sequence[Hit]") -> Iterator[str]:
     yield json.dumps({"id": id, "query": query, "hits": hits}, ensure_ascii=False)
 
 
-def table(id: str, query: str, ranking: "Sequence[Hit]") -> Iterator[str]:
+def table(id: str, query: str, ranking: "Sequence[Hit]") -> Iterator[str | Grid]:
     """What a person reads."""
-    yield f"{id}  {render.plain(query)}"
+    yield f"{render.plain(id)}  {render.plain(query)}"
+    rows = []
     for rank, hit in enumerate(ranking, 1):
         title, text = render.plain(hit.passage.title), render.plain(hit.passage.text)
         told = f"{title}: {text}" if title else text
         cut = told if len(told) <= SHOWN else f"{told[: SHOWN - 1]}…"
-        yield f"{rank:>4}  {hit.score:10.4f}  {render.plain(hit.passage.id)}  {cut}"
-    if not ranking:
+        rows.append(
+            (f"{rank:>4}", f"{hit.score:.4f}", Text(render.plain(hit.passage.id)), Text(cut))
+        )
+    if rows:
+        columns = [
+            Column("rank"),
+            Column("score", 1, right=True),
+            Column("passage", wraps=16),
+            Column("text", wraps=30),
+        ]
+        yield Grid(columns, rows, headed=False)
+    else:
         yield "      nothing found"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 
+from hopscope.cli.grid import Column, Grid
 from hopscope.cli.render import note, out, print_json
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ MOST = 50
 """Rows that a person is shown of one table."""
 WHOLE = 30
 """Characters up to which cells are not wrapped."""
+WRAPS = 14
+"""Characters to which headings and what tells rows apart may be wrapped."""
 
 
 def show(tables: "Sequence[Table]", form: str | None) -> None:
@@ -48,30 +50,42 @@ def _show(console: Console, table: "Table") -> None:
     if not table.rows:
         console.print(Text("nothing to show", style="dim"))
     else:
+        names = list(table.columns)
         rows = [
-            [_cell(table, name, row[name]) if name in row else Text("") for name in table.columns]
+            [_cell(table, name, row[name]) if name in row else Text("") for name in names]
             for row in table.rows[:MOST]
         ]
         heads = [Text(plain(heading), style="bold") for heading in table.columns.values()]
+        telling = _telling(table)
         # Few systems and many measures stand better the other way round.
         if _width([heads, *rows]) > console.width and len(rows) < len(heads):
             heads, *rows = (list(column) for column in zip(heads, *rows, strict=True))
-        grid = _grid(heads, rows)
-        console.print(grid)
+            telling = 1
+        console.print(_grid(heads, rows, telling))
     for line in table.notes:
         console.print(Text(plain(line), style="dim"))
     if len(table.rows) > MOST:
         note(f"{table.title}: {len(table.rows) - MOST} more rows: --json has them all")
 
 
-def _grid(heads: Sequence[Text], rows: Sequence[Sequence[Text]]) -> Grid:
-    grid = Grid(box=None, pad_edge=False, padding=(0, 1))
-    for head, *cells in zip(heads, *rows, strict=True):
+def _telling(table: "Table") -> int:
+    """How many columns tell rows apart: the first ones, as long as they hold no figures."""
+    figures = [
+        any(not isinstance(row.get(name), (str, int, type(None))) for row in table.rows)
+        for name in table.columns
+    ]
+    return max(1, figures.index(True) if True in figures else 0)
+
+
+def _grid(heads: Sequence[Text], rows: Sequence[Sequence[Text]], telling: int) -> Grid:
+    """Of a table too wide for the terminal the figures that do not fit follow below."""
+    columns = []
+    for place, (head, *cells) in enumerate(zip(heads, *rows, strict=True)):
         # Figures stay whole; questions and answers may wrap.
-        grid.add_column(head, no_wrap=_longest(cells) <= WHOLE, overflow="fold")
-    for row in rows:
-        grid.add_row(*row)
-    return grid
+        least = min(_longest([head]), WRAPS)
+        wraps = max(least, min(_longest(cells), WHOLE if place >= telling else WRAPS))
+        columns.append(Column(head, rank=int(place >= telling), wraps=wraps))
+    return Grid(columns, rows, stacked=True)
 
 
 def _width(rows: Sequence[Sequence[Text]]) -> int:

@@ -12,5 +12,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="Record the runs in tests/workflows/golden anew.",
+        help="Record the runs in tests/workflows/golden and the tables in tests/cli/screens anew.",
     )

@@ -228,23 +228,40 @@ def _compared(own: Floats, reference: Floats) -> Compared:
     return Compared(value=value, reference=other, difference=difference, low=below, high=above)
 
 
-def table(found: Comparison, *, unit: str) -> list[str]:
-    """For people: one line for each policy, the largest area first."""
-    told = [
+def summary(found: Comparison, *, unit: str) -> str:
+    """Over what the frontiers are."""
+    return (
         f"{found.questions} questions, {unit} from {found.lowest:.4g} (never) to "
-        f"{found.highest:.4g} (native)",
-        f"{'policy':14}{'area':>7}  {found.reference + ' above it':^26}"
-        f"{'at native cost':>15}{unit + ' for native':>24}",
+        f"{found.highest:.4g} (native)"
+    )
+
+
+def cells(found: Comparison, *, unit: str) -> list[tuple[str, ...]]:
+    """Headings, then one row for each policy, the largest area first."""
+    rows: list[tuple[str, ...]] = [
+        ("policy", "area", f"{found.reference} above it", "at native cost", f"{unit} for native")
     ]
-    ranked = sorted(found.frontiers, key=lambda each: -(each.area.value or 0.0))
-    for each in ranked:
+    for each in sorted(found.frontiers, key=lambda each: -(each.area.value or 0.0)):
         matched = each.cost_at_utility.value
-        told.append(
-            f"{each.policy:14}{each.area.value or 0:7.3f}  {_difference(each.area):^26}"
-            f"{each.utility_at_cost.value or 0:15.3f}"
-            f"{'not reached' if matched is None else f'{matched:.1f}':>24}"
+        rows.append(
+            (
+                each.policy,
+                f"{each.area.value or 0:.3f}",
+                _difference(each.area),
+                f"{each.utility_at_cost.value or 0:.3f}",
+                "not reached" if matched is None else f"{matched:.1f}",
+            )
         )
-    return told
+    return rows
+
+
+def table(found: Comparison, *, unit: str) -> list[str]:
+    """`summary` and `cells` as lines of text."""
+    rows = cells(found, unit=unit)
+    return [
+        summary(found, unit=unit),
+        *(f"{a:14}{b:>7}  {c:^26}{d:>15}{e:>24}" for a, b, c, d, e in rows),
+    ]
 
 
 def _difference(found: Compared) -> str:
