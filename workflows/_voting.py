@@ -85,7 +85,8 @@ def pool(similarity: Floats, rule: Rule) -> Floats:
         case "majority_voting":
             alike = (rows >= rule.same).sum(axis=-1)
             most = alike.max(axis=-1, keepdims=True)
-            result = np.where((alike == most) & (alike > 0), _top(rows, alike), 0.0)
+            # Where no two answers are alike, all are compared by their highest similarity.
+            result = np.where(alike == most, _top(rows, alike), 0.0)
     return result
 
 

@@ -31,6 +31,36 @@ def test_vector_14(pooling: Pooling, expected: list[float]) -> None:
     assert pool(FOUR, Rule(pooling)) == pytest.approx(expected, abs=1e-6)
 
 
+def by_majority_voting(similarity: list[list[float]], same: float) -> list[float]:
+    """What the authors' code does, from its description: of the answers with the most others at
+    `same` or above, the mean of that many highest similarities, one at least; 0 for the rest."""
+    others = [[*row[:i], *row[i + 1 :]] for i, row in enumerate(similarity)]
+    counts = [sum(value >= same for value in row) for row in others]
+    most = max(counts)
+    highest = [sorted(row)[-max(most, 1) :] for row in others]
+    return [
+        sum(kept) / len(kept) if count == most else 0.0
+        for kept, count in zip(highest, counts, strict=True)
+    ]
+
+
+def test_majority_voting_on_random_matrices() -> None:
+    """Where no two answers were alike all scored 0 and the first of the pool won: in half of
+    these the winner was another."""
+    random, alone = np.random.default_rng(4), 0
+    for _ in range(3000):
+        answers = int(random.integers(2, 6))
+        similarity = random.random((answers, answers)) ** random.choice([0.3, 1, 3])
+        similarity = (similarity + similarity.T) / 2
+        np.fill_diagonal(similarity, 1)
+        expected = by_majority_voting(similarity.tolist(), 0.8)
+        assert pool(similarity, Rule("majority_voting")) == pytest.approx(expected)
+        verdict = vote(similarity, [1] * answers, Rule("majority_voting"))
+        assert verdict.winner == np.round(expected, 12).argmax()
+        alone += not (similarity[~np.eye(answers, dtype=bool)] >= 0.8).any()
+    assert alone > 1000
+
+
 def same(answers: str) -> Floats:
     return np.array([[float(a == b) for b in answers] for a in answers])
 
