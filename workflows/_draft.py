@@ -102,6 +102,11 @@ def mask(draft: Generation, beta: float) -> str:
     return "".join(kept[-LONGEST_QUERY:]).strip()
 
 
+def whole(draft: Generation) -> str:
+    """The draft as a query; of more than `LONGEST_QUERY` tokens the last ones."""
+    return "".join(draft.tokens[-LONGEST_QUERY:]).strip()
+
+
 def spans(draft: Generation, beta: float) -> list[str]:
     """The stretches of improbable tokens, those near to each other as one."""
     found: list[list[int]] = []

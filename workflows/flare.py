@@ -17,8 +17,7 @@ from hopscope.runtime.components import Count, Share
 from hopscope.runtime.state import Deps, merge
 from hopscope.runtime.step import step
 from hopscope.runtime.types import Generation
-from hopscope.workflows import _draft
-from hopscope.workflows._flare_questions import questions
+from hopscope.workflows import _draft, _flare_questions
 from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, Limit, append
 
 
@@ -48,9 +47,9 @@ def formulate(
     if query == "masked":
         masked = _draft.mask(draft, beta)
         return {"queries": (masked,) if masked else (), "output": masked}
-    asked = questions(state, deps, _draft.spans(draft, beta), expand=expand)
-    queries = tuple(dict.fromkeys(filter(None, asked)))
-    return {"queries": queries, "output": "\n".join(queries), "parse_ok": all(asked)}
+    queries, ok = _flare_questions.formulate(state, deps, _draft.spans(draft, beta), expand=expand)
+    update: FlareUpdate = {"queries": queries, "output": "\n".join(queries)}
+    return update if ok is None else {**update, "parse_ok": ok}
 
 
 @step("generate")
@@ -89,7 +88,8 @@ def build(
     expand: bool = True,
 ) -> FlareGraph:
     """Tokens below `theta` start a search; those up to `beta` are masked, or asked about, each
-    span as the phrase it begins if `expand`. `ahead` bounds a sentence, `max_tokens` the answer.
+    span as the phrase it begins if `expand`; without any the whole draft is searched for. `ahead`
+    bounds a sentence, `max_tokens` the answer.
     `code` writes sure drafts again and searches at `theta` too; `paper` drafts without documents.
     """
     limit = Limit(sentence=ahead, answer=max_tokens)

@@ -10,7 +10,8 @@ from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage, Question, Run
 from hopscope.workflows import _draft, flare
-from hopscope.workflows._flare_questions import phrase, question
+from hopscope.workflows._flare_questions import formulate, phrase, question
+from hopscope.workflows._writing import FlareState
 from tests.probes import SURE, UNSURE, Say, Speaker, script, task
 from tests.talk import ScriptedRetriever
 
@@ -110,7 +111,7 @@ def test_a_query_of_nothing_sure_keeps_the_documents() -> None:
 def test_questions_are_asked_about_unsure_spans() -> None:
     def say(request: GenerationRequest) -> str:
         if task(request).startswith("Question: Where was the director of Moon Harbor born?\nAns"):
-            return "Where was she born?" if "Ask one" in task(request) else "Orla. Or so"
+            return "Where was she born?" if "Ask one" in task(request) else "Orla."
         return writer(request)
 
     result, reader, retriever = ask(say, query="question")
@@ -124,11 +125,54 @@ def test_questions_are_asked_about_unsure_spans() -> None:
 
 
 def test_a_reply_that_is_no_question_searches_nothing() -> None:
-    result, _, retriever = ask(writer, query="question")
+    result, _, retriever = ask(writer, query="question", expand=False)
     [formulate] = [s for s in result.steps if s.name == "formulate"]
     assert formulate.parse_ok is False
     assert retriever.queries == [QUESTION.text]
     assert result.status == "ok"
+
+
+def test_an_unsure_draft_without_a_span_to_ask_about_is_searched_for_whole() -> None:
+    """No token was up to beta, so nothing was searched; the authors' code searches the draft."""
+    result, _, retriever = ask(writer, query="question", beta=0.0)
+    assert retriever.queries == [QUESTION.text, WRONG]
+    [formulate] = [s for s in result.steps if s.name == "formulate"]
+    assert (formulate.output, formulate.parse_ok, formulate.usage.calls) == (WRONG, None, 0)
+    assert result.answer == "Miskel"
+    always = ask(writer, query="question", theta=1.0, unsure=())[2]
+    assert always.queries == [QUESTION.text, FIRST, WRONG, END]
+
+
+def test_a_refused_phrase_drops_its_span() -> None:
+    """The span itself was asked about instead; the authors' code drops it."""
+
+    def say(request: GenerationRequest) -> str:
+        asked = task(request)
+        if "Copy the shortest" in asked:
+            return "Orla Bay" if '"Orla' in asked else "another phrase"
+        if "Ask one" in asked:
+            return "Who?" if "Orla Bay" in asked else "Was this asked about?"
+        she = RIGHT if "2" in request.prompt.shown else "It was in Orla Bay and then later Fen."
+        return " ".join([FIRST, she, END][request.prompt.prefix.count(".") :])
+
+    result, _, retriever = ask(say, query="question", unsure=("Orla", "Fen"))
+    assert retriever.queries == [QUESTION.text, "Who?"]
+    [formulate] = [s for s in result.steps if s.name == "formulate"]
+    assert (formulate.parse_ok, formulate.usage.calls) == (False, 2 + 1)
+    # Where all are refused nothing is left to ask about, and the draft is searched for.
+    assert ask(writer, query="question")[2].queries == [QUESTION.text, WRONG]
+
+
+@pytest.mark.parametrize("mark", ['"', "...", "—", " "])
+def test_spans_of_punctuation_are_not_asked_about(mark: str) -> None:
+    state = FlareState(
+        question=QUESTION, draft=Generation(text=f"It is{mark}.", tokens=(f"It is{mark}.",))
+    )
+    reader = Speaker(script(["What is it?"]))
+    deps = Deps(reader=reader, retriever=ScriptedRetriever(found))
+    asked = formulate(state, deps, [mark], expand=False)
+    assert (asked.queries, asked.ok, reader.requests) == ((f"It is{mark}.",), None, [])
+    assert formulate(state, deps, [mark, "It"], expand=False).queries == ("What is it?",)
 
 
 def test_a_reader_without_probabilities_is_refused_with_a_reason() -> None:
@@ -220,10 +264,10 @@ def test_spans_less_than_five_tokens_apart_are_one(
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
-    [("Orla Bay", "Orla Bay"), ("in Orla", "Orla"), ("Orla City", "Orla"), ("", "Orla")],
+    [("Orla Bay", "Orla Bay"), ("in Orla", None), ("Orla City", None), ("", None)],
 )
 def test_a_phrase_must_begin_with_the_span_and_stand_in_the_sentence(
-    reply: str, expected: str
+    reply: str, expected: str | None
 ) -> None:
     assert phrase(reply, "Orla", "She was born in Orla Bay.") == expected
 
