@@ -27,16 +27,25 @@ from hopscope.workflows._text import extract_answer, first_sentence
 MAX_THOUGHT_TOKENS = 300
 SHOWN_WORDS = 350  # of each paragraph
 
-QUESTION_WORDS = re.compile(r"\b(who|what|when|where|why|which|how|does|is)\b", re.IGNORECASE)
-CONCLUSION = re.compile(
-    r"(thus|so|that is|therefore|hence)\b|.*\d\s*[-+*/]\s*\d[\d.,]*\s*=", re.IGNORECASE
-)
+QUESTION_WORDS = frozenset(["who", "what", "when", "where", "why", "which", "how", "does", "is"])
+CONCLUSION = ("thus ", "thus,", "so ", "so,", "that is,", "therefore", "hence")
+"""Beginnings of sentences that only conclude."""
+EQUATION = re.compile(r"\d [+-] \d[\d,]*+(?:\.\d++)?+(?<=\d) = \d")
 
 
 def next_query(question: str, thoughts: Sequence[str]) -> str:
-    """The last sentence that states something new, else the question; question words dropped."""
-    facts = [thought for thought in thoughts if not CONCLUSION.match(thought)]
-    return " ".join(QUESTION_WORDS.sub(" ", facts[-1] if facts else question).split())
+    """The last sentence that states something new, else the question; question words dropped.
+
+    As in the authors' code, equations are sums and differences with spaces around their signs, and
+    a question word with a mark attached ("Who?") stays.
+    """
+    facts = [
+        thought
+        for thought in thoughts
+        if not thought.lower().startswith(CONCLUSION) and not EQUATION.search(thought)
+    ]
+    words = (facts[-1] if facts else question).split()
+    return " ".join(word for word in words if word.lower() not in QUESTION_WORDS)
 
 
 @step("retrieve")

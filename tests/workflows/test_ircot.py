@@ -1,5 +1,7 @@
 """IRCoT's loop, on scripted replies."""
 
+from time import perf_counter
+
 import pytest
 
 from hopscope.runtime.run import Workflow, run
@@ -100,12 +102,34 @@ def test_near_duplicates_are_not_added() -> None:
         (("A was made in 1912.", "So 3 + 4 = 7."), "A was made in 1912."),
         (("Therefore it is B.",), "was the director of Moon Harbor born?"),
         (("A lived 1901-1950 in B.",), "A lived 1901-1950 in B."),
+        # Where the rule was wider than that of the authors' code:
+        (("A is B.", "That is, it lies in C."), "A B."),
+        (("A is B.", "That is his home."), "That his home."),
+        (("A is B.", "So-and-so wrote it."), "So-and-so wrote it."),
+        (("A is B.", "Thus: C."), "Thus: C."),
+        (("A is B.", "SO, it is C."), "A B."),
+        (("A is B.", "Hence it was C."), "A B."),
+        (("A is B.", "1,990.5 - 12 = 1,978.5 it was."), "A B."),
+        (("A is B.", "Its size is 3 * 4 = 12."), "Its size 3 * 4 = 12."),
+        (("A is B.", "Its size was 3+4 = 7."), "Its size was 3+4 = 7."),
+        (("A is B.", "Who? Which one is it?"), "Who? one it?"),
+        (("A is B.", "It is what's left."), "It what's left."),
     ],
 )
 def test_the_query_is_the_last_sentence_that_states_a_fact(
     thoughts: tuple[str, ...], query: str
 ) -> None:
     assert ircot.next_query(QUESTION.text, thoughts) == query
+
+
+@pytest.mark.parametrize("text", ["1", "1 + ", "1 + 1,", "1 + 1.", "so ", "is ", ",", " "])
+def test_the_query_of_any_thought_takes_linear_time(text: str) -> None:
+    """100 kB in far less than a second; a number that was read anew from each of its digits would
+    take hours."""
+    thought = f"1 + {text * (100_000 // len(text))}"
+    begun = perf_counter()
+    ircot.next_query("Who?", [thought])
+    assert perf_counter() - begun < 1
 
 
 def test_a_query_of_question_words_only_retrieves_nothing() -> None:
