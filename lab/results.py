@@ -59,7 +59,10 @@ class Measure(NamedTuple):
 def _usage(found: Figures) -> Usage:
     # Checked when it was stored, and there may be tens of thousands.
     return Usage.model_construct(
-        input_tokens=found.input_tokens, output_tokens=found.output_tokens, calls=found.calls
+        input_tokens=found.input_tokens,
+        output_tokens=found.output_tokens,
+        calls=found.calls,
+        thinking_tokens=found.thinking_tokens,
     )
 
 

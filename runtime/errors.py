@@ -7,7 +7,8 @@
     │   └── NothingKept       there is no database yet
     ├── ReaderError           a language model failed
     │   ├── ContextOverflow   a prompt does not fit into its context
-    │   └── NotOffered        it does not tell what was asked for
+    │   ├── NotOffered        it does not tell what was asked for
+    │   └── NoAnswer          its reply ended within its thought
     ├── RetrieverError        an index or search service failed
     │   └── IndexMismatch     an index is not what its manifest says
     ├── BudgetExceeded        the budget is spent; `run` makes an answer of what there is
@@ -69,6 +70,13 @@ class ContextOverflow(ReaderError):
 
 class NotOffered(ReaderError):
     """A reader does not tell what was asked for, whatever it is asked about."""
+
+
+class NoAnswer(ReaderError):
+    """A reply ended within its thought: there is nothing to go on with."""
+
+    step: "Step | None" = None
+    """The record of the step within which that was, once it is made."""
 
 
 class RetrieverError(HopscopeError):

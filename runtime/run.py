@@ -22,7 +22,7 @@ from hopscope.runtime import spans
 from hopscope.runtime._resuming import KEY, Origin, Past, recall
 from hopscope.runtime._untraced import untraced
 from hopscope.runtime.conclusion import end
-from hopscope.runtime.errors import BudgetExceeded, UsageError
+from hopscope.runtime.errors import BudgetExceeded, NoAnswer, UsageError
 from hopscope.runtime.ledger import Ledger
 from hopscope.runtime.state import Deps
 from hopscope.runtime.step import LIMIT
@@ -104,6 +104,8 @@ def run(
             status, error = "failed", RunError(type="GraphRecursionError", message=message)
         except Exception as exception:  # the one capture point; see the module's docstring
             status = "failed"
+            if isinstance(exception, NoAnswer) and exception.step is not None:
+                state = {**state, "steps": [*state.get("steps", []), exception.step]}
             error = RunError(type=type(exception).__name__, message=str(exception))
             spans.fail(span, exception, capture=deps.capture_content)
         result = Run(

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 from langgraph.runtime import Runtime
 
 from hopscope.runtime import spans
-from hopscope.runtime.errors import BudgetExceeded
+from hopscope.runtime.errors import BudgetExceeded, NoAnswer
 from hopscope.runtime.ledger import QUERIES, Ledger
 from hopscope.runtime.ports import Moment, Reader, Retriever
 from hopscope.runtime.stages import Note, Noting
@@ -134,6 +134,9 @@ class _RecordingReader:
                 )
             )
             self.account.ledger.called(sum((g.usage for g in generations), Usage()), share)
+        for generation in (g for generations in replies for g in generations):
+            if generation.unanswered:
+                raise NoAnswer(f"{self.name}: {generation.unanswered}")
         if self.speaks and replies:
             self.log.said = replies[-1][-1].text
         return replies
@@ -231,7 +234,8 @@ def carry_out(
     """Take one step: what it changes of the state, its record included.
 
     Raises:
-        BudgetExceeded: a limit was reached within it; `step` is what it did until then.
+        BudgetExceeded, NoAnswer: a limit was reached within it, or a reply ended within its
+            thought; `step` is what it did until then.
     """
     past: list[Step] = state.get("steps", [])
     log = _Log()
@@ -244,7 +248,7 @@ def carry_out(
         retriever=_RecordingRetriever(retriever, log, account, deps.capture_content),
     )
     decision: Decision | None = None
-    exceeded: BudgetExceeded | None = None
+    broken_off: BudgetExceeded | NoAnswer | None = None
     update: dict[str, Any] = {}
     started, begun = datetime.now(UTC), perf_counter()
     with spans.step(name, kind, index=len(past), capture=deps.capture_content) as span:
@@ -256,7 +260,10 @@ def carry_out(
             else:
                 update = {"evidence": state.get("evidence", ()), "output": decision.reason}
         except BudgetExceeded as reached:
-            exceeded = reached
+            broken_off = reached
+        except NoAnswer as unanswered:
+            broken_off = unanswered
+            spans.fail(span, unanswered, capture=deps.capture_content)
         if decision is not None:
             update["declined"] = not decision.retrieve
         output = update.pop("output", None)
@@ -282,9 +289,9 @@ def carry_out(
             span_id=spans.span_id(span),
         )
         spans.describe_step(span, taken, capture=deps.capture_content)
-    if exceeded is not None:
-        exceeded.step = taken
-        raise exceeded
+    if broken_off is not None:
+        broken_off.step = taken
+        raise broken_off
     return {**update, "steps": [taken]}
 
 

@@ -35,6 +35,7 @@ StopReason = Literal[
     "budget_cost",
 ]
 FinishReason = Literal["eos", "stop", "length"]
+ThoughtEnd = Literal["closed", "limit", "open"]
 RunStatus = Literal["ok", "failed", "interrupted"]
 
 
@@ -137,12 +138,15 @@ class Usage(Record):
     output_tokens: int = 0
     """Generated tokens of all samples, the end token included."""
     calls: int = 0
+    thinking_tokens: int = 0
+    """Those of the output tokens that were thoughts and not answers."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             calls=self.calls + other.calls,
+            thinking_tokens=self.thinking_tokens + other.thinking_tokens,
         )
 
     @property
@@ -195,15 +199,31 @@ class GenerationRequest(Record):
     temperature: float = Field(default=0.0, ge=0.0)
     """0 is greedy. Recorded log-probabilities do not depend on it."""
     max_tokens: int = Field(default=64, ge=1)
+    """Of the answer; a thought has a limit of its own, which is the reader's."""
     stop: Texts = ()
-    """Generation ends before the first of these strings."""
+    """The answer ends before the first of these strings."""
     seed: int = 0
     """Sample i draws from its own stream, derived from (seed, prompt, i)."""
+    thought: Text | None = None
+    """A thought that stands before the answer already: the reader answers after it and does not
+    think again. Empty, it answers at once; None leaves it to the reader."""
+
+
+class Thought(Record):
+    """What a reader thought before it answered."""
+
+    text: Text
+    """Without marks; empty where a server keeps it to itself."""
+    tokens: int = 0
+    """Output tokens that it took, its marks included."""
+    end: ThoughtEnd = "closed"
+    """`closed` by the reader; `limit`, ended by force at the limit of its length; `open`: the reply
+    ended within it, so that there is no answer."""
 
 
 class Generation(Record):
     """One continuation. The sequences run over `tokens`, which spell `text`; the end token is
-    in none of them."""
+    in none of them, and nor is a thought."""
 
     text: Text
     tokens: Texts = ()
@@ -221,6 +241,18 @@ class Generation(Record):
     """Output tokens of this sample; the prompt's tokens stand on the first sample only."""
     approx: bool = False
     """True when entropies come from a truncated distribution."""
+    thought: Thought | None = None
+    """What was thought before the answer; None of a reply without a thought."""
+
+    @property
+    def unanswered(self) -> str | None:
+        """Why there is no answer, where the reply ended within its thought."""
+        if self.thought is None or self.thought.end != "open":
+            return None
+        return (
+            f"the reply ended within its thought, after {self.thought.tokens} tokens: give it more "
+            "(--thinking TOKENS), or none (--thinking off)"
+        )
 
 
 class ScoreRequest(Record):
@@ -230,6 +262,8 @@ class ScoreRequest(Record):
     continuation: Text = ""
     token_ids: tuple[int, ...] = ()
     """The continuation's tokens, where known; else `continuation` is tokenised."""
+    thought: Text | None = None
+    """A thought that stands before the continuation; none unless told."""
 
 
 class Scored(Record):

@@ -46,7 +46,7 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
             run_id,
             None if error is None else f"{error}: {message}",
             answer,
-            *counted.get(run, (0, 0, 0, 0)),
+            *counted.get(run, (0, 0, 0, 0, 0)),
             seconds or 0.0,
             *utilities.get(run, none),
         )
@@ -141,17 +141,18 @@ def _questions(connection: Connection, experiment: int) -> dict[int, Asked]:
     }
 
 
-def _counted(connection: Connection, experiment: int) -> dict[int, tuple[int, int, int, int]]:
-    """Retrievals, calls, and tokens read and written, by run."""
+def _counted(connection: Connection, experiment: int) -> dict[int, tuple[int, int, int, int, int]]:
+    """Retrievals, calls, and tokens read, written and thought, by run."""
     query = (
         select(steps.c.run, func.count(steps.c.query), func.sum(steps.c.calls))
         .add_columns(func.sum(steps.c.input_tokens), func.sum(steps.c.output_tokens))
+        .add_columns(func.sum(steps.c.thinking_tokens))
         .where(steps.c.run.in_(_of(items, experiment, items.c.run)))
         .group_by(steps.c.run)
     )
     return {
-        run: (int(queries), int(calls), int(read), int(written))
-        for run, queries, calls, read, written in _rows(connection, query)
+        run: (int(queries), int(calls), int(read), int(written), int(thought))
+        for run, queries, calls, read, written, thought in _rows(connection, query)
     }
 
 

@@ -39,6 +39,8 @@ class Figures(NamedTuple):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    thinking_tokens: int = 0
+    """Those of the output tokens that were thoughts."""
     seconds: float = 0.0
     seper: Value = NOT_APPRAISED
     """Belief in the right answer with all evidence."""

@@ -17,7 +17,7 @@ from hopscope.store.schema import metadata
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "m008"
+HEAD = "m009"
 """The newest revision. A constant, so that opening a current database need not load Alembic."""
 
 FOLDER = Path(__file__).parent / "migrations"

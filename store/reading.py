@@ -34,6 +34,7 @@ from hopscope.runtime.types import (
     Run,
     RunError,
     Step,
+    Thought,
     Usage,
 )
 from hopscope.store.schema import (
@@ -187,7 +188,8 @@ def _exchanges(connection: Connection, number: int) -> dict[int, list[Exchange]]
     asked = _prompts(connection, number)
     replies: dict[tuple[int, int], list[Generation]] = defaultdict(list)
     for row in _rows(connection, generations, number):
-        generation = Generation(**_fields(Generation, row, but={"usage"}), usage=_usage(row))
+        own = _fields(Generation, row, but={"usage", "thought"})
+        generation = Generation(**own, usage=_usage(row), thought=_thought(row))
         replies[row["step"], row["exchange"]].append(generation)
     found: dict[int, list[Exchange]] = defaultdict(list)
     for row in _rows(connection, exchanges, number):
@@ -238,6 +240,12 @@ def _fields(
 ) -> dict[str, Any]:
     """What the row says of the record's fields; columns are named as the fields are."""
     return {name: row[name] for name in record.model_fields.keys() - but}
+
+
+def _thought(row: RowMapping) -> Thought | None:
+    if row["thought_end"] is None:
+        return None
+    return Thought(text=row["thought"], tokens=row["thought_tokens"], end=row["thought_end"])
 
 
 def _usage(row: RowMapping) -> Usage:

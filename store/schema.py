@@ -43,7 +43,9 @@ Number = BigInteger().with_variant(Integer, "sqlite")
 
 def _usage() -> list[Column[int]]:
     names = ("input_tokens", "output_tokens", "calls")
-    return [Column(name, BigInteger, nullable=False) for name in names]
+    columns = [Column(name, BigInteger, nullable=False) for name in names]
+    # Of the output tokens; those of databases of before m009 had none.
+    return [*columns, Column("thinking_tokens", BigInteger, nullable=False, server_default="0")]
 
 
 WHOLE_RUN = -1
@@ -201,6 +203,7 @@ exchanges = Table(
     Column("max_tokens", Integer, nullable=False),
     Column("stop", JSON, nullable=False),
     Column("seed", Seed, nullable=False),
+    Column("thought", AnyText),  # that was given
     Column("seconds", Double, nullable=False),
     Column("span_id", AnyText, nullable=False),
     ForeignKeyConstraint(["run", "step"], ["steps.run", "steps.position"], ondelete="CASCADE"),
@@ -222,6 +225,9 @@ generations = Table(
     Column("finish_reason", Text, nullable=False),
     *_usage(),
     Column("approx", Boolean, nullable=False),
+    Column("thought", AnyText),  # NULL together with thought_end: there was none
+    Column("thought_tokens", Integer),
+    Column("thought_end", Text),
     ForeignKeyConstraint(
         ["run", "step", "exchange"],
         ["exchanges.run", "exchanges.step", "exchanges.position"],

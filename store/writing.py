@@ -13,6 +13,7 @@ from hopscope.runtime.types import (
     Passage,
     Run,
     Step,
+    Thought,
     Usage,
 )
 from hopscope.store.interning import (
@@ -199,18 +200,24 @@ def _placed(
 
 def _exchange_row(exchange: Exchange) -> Row:
     request = exchange.request
-    row = request.model_dump(include={"n", "temperature", "max_tokens", "seed"})
+    row = request.model_dump(include={"n", "temperature", "max_tokens", "seed", "thought"})
     own = {"seconds": exchange.seconds, "span_id": exchange.span_id}
     return row | own | {"stop": list(request.stop)}
 
 
 def _generation_rows(exchange: Exchange) -> list[Row]:
     return [
-        generation.model_dump(exclude={"usage"})
+        generation.model_dump(exclude={"usage", "thought"})
         | _usage_row(generation.usage)
+        | _thought_row(generation.thought)
         | {"position": position, "tokens": list(generation.tokens)}
         for position, generation in enumerate(exchange.generations)
     ]
+
+
+def _thought_row(thought: Thought | None) -> Row:
+    text, tokens, end = (thought.text, thought.tokens, thought.end) if thought else (None,) * 3
+    return {"thought": text, "thought_tokens": tokens, "thought_end": end}
 
 
 def _usage_row(usage: Usage) -> Row:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     GPT2Config,
     LlamaConfig,
@@ -102,3 +102,56 @@ SHAPE: dict[str, Any] = {
     "bos_token_id": 0,
     "eos_token_id": 1,
 }
+
+
+TURNS = (
+    "{{ bos_token }}{% for message in messages %}<|turn|>{{ message.role }}\n"
+    "{{ message.content }}<|end|>{% endfor %}"
+)
+THINKERS: dict[str, tuple[str, tuple[str, ...], bool]] = {
+    "qwen3": (
+        TURNS + "{% if add_generation_prompt %}<|turn|>assistant\n"
+        "{% if enable_thinking is defined and enable_thinking is false %}"
+        "<think>\n\n</think>\n\n{% endif %}{% endif %}",
+        ("<think>", "</think>"),
+        False,
+    ),
+    "r1": (
+        TURNS + "{% if add_generation_prompt %}<|turn|>assistant\n<think>\n{% endif %}",
+        ("<think>", "</think>"),
+        False,
+    ),
+    "magistral": (
+        TURNS + "{# think in [THINK] and [/THINK] #}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}",
+        ("[THINK]", "[/THINK]"),
+        True,
+    ),
+    "harmony": (
+        "{% for message in messages %}<|start|>{{ message.role }}<|message|>"
+        "{{ message.content }}<|end_turn|>{% endfor %}"
+        "{# <|channel|>analysis<|message|> #}{% if add_generation_prompt %}"
+        "<|start|>assistant{% endif %}",
+        ("<|start|>", "<|channel|>", "<|message|>", "<|end_turn|>"),
+        True,
+    ),
+}
+"""Chat templates of reasoning models, cut down to what they say of thoughts, with the marks among
+their tokens and whether these are special."""
+
+
+def thinking_tokenizer(style: str) -> PreTrainedTokenizerFast:
+    """The tokenizer above with a reasoning model's marks and template."""
+    template, marks, special = THINKERS[style]
+    fast = tokenizer()
+    fast.add_tokens([AddedToken(m, special=special, normalized=False) for m in marks])
+    fast.chat_template = template
+    return fast
+
+
+def tiny_thinker(folder: Path, style: str, *, seed: int = 0) -> Path:
+    """A tiny Llama whose prompts are those of a reasoning model."""
+    shape = {"num_key_value_heads": 2, "vocab_size": 328}
+    save(folder, LlamaConfig(**{**SHAPE, **shape}), chat=True, seed=seed)
+    thinking_tokenizer(style).save_pretrained(folder)
+    return folder

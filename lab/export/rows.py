@@ -38,6 +38,7 @@ RUNS: Columns = {
     "calls": "integer",
     "input_tokens": "integer",
     "output_tokens": "integer",
+    "thinking_tokens": "integer",
     "started": "text",
     "seconds": "number",
 }
@@ -57,6 +58,7 @@ STEPS: Columns = {
     "calls": "integer",
     "input_tokens": "integer",
     "output_tokens": "integer",
+    "thinking_tokens": "integer",
     "seconds": "number",
 }
 DECISIONS: Columns = {
@@ -76,6 +78,7 @@ DECISIONS: Columns = {
     "calls": "integer",
     "input_tokens": "integer",
     "output_tokens": "integer",
+    "thinking_tokens": "integer",
 }
 CREDITS: Columns = {
     "run_id": "text",

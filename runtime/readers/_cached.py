@@ -94,5 +94,6 @@ class KeptReader:
         return found
 
     def _key(self, kind: str, request: GenerationRequest | ScoreRequest) -> str:
-        told = request.model_dump(mode="json", exclude={"prompt": {"shown"}})
+        # A request without a given thought has the key that it had before there were any.
+        told = request.model_dump(mode="json", exclude={"prompt": {"shown"}}, exclude_none=True)
         return digest(kind, self.name, json.dumps(told, sort_keys=True))

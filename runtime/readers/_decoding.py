@@ -40,7 +40,7 @@ class Row(NamedTuple):
     @property
     def left(self) -> int:
         """Tokens that they may write yet."""
-        return max(draft.max_tokens - draft.steps for draft in self.drafts)
+        return max(draft.left for draft in self.drafts)
 
     @property
     def width(self) -> int:
@@ -171,6 +171,9 @@ class Decoder:
             [draft.temperature for _, draft in drafts],
             [uniform(draft.stream, draft.steps) for _, draft in drafts],
         )
+        for place, (_, draft) in enumerate(drafts):
+            if draft.given:
+                drawn[place] = draft.given[0]
         chosen = logprobs[places, drawn].tolist()
         entropy = entropies.tolist()
         going_on: dict[tuple[int, int], list[Draft]] = {}

@@ -1,11 +1,24 @@
-"""One sample while it is being written, and the rules for when it ends."""
+"""One sample while it is being written, and the rules for when it ends.
+
+A thought comes first, where the reader thinks: stop strings and `max_tokens` hold after it, and at
+the limit of its own it is ended by tokens that are not drawn but given.
+"""
 
 import copy
+from collections import deque
 from typing import Any
 
 from hopscope.runtime.readers._sampling import stream_key
-from hopscope.runtime.readers._text import TextStream
-from hopscope.runtime.types import FinishReason, Generation, GenerationRequest, Usage
+from hopscope.runtime.readers._text import CONTEXT, TextStream
+from hopscope.runtime.readers._thinking import SEPARATORS, Opening, Watch
+from hopscope.runtime.types import (
+    FinishReason,
+    Generation,
+    GenerationRequest,
+    Thought,
+    ThoughtEnd,
+    Usage,
+)
 
 
 class Draft:
@@ -21,13 +34,34 @@ class Draft:
         first: int = 0,
         tokenizer: Any,
         end_ids: frozenset[int],
+        opening: Opening | None = None,
     ) -> None:
         self.temperature = request.temperature
-        self.max_tokens = request.max_tokens
         self.stream = stream_key(request.seed, prompt_ids, index)
         self.steps = 0
         """Tokens generated, the end token and those after a stop string included."""
         self.finished: FinishReason | None = None
+        self.given: deque[int] = deque()
+        """Tokens that come next, whatever is drawn."""
+        self._max_tokens = request.max_tokens
+        self._answered = 0
+        """Tokens of the answer so far, the end token and those after a stop string included."""
+        self._tokenizer = tokenizer
+        self._prompt_ids = prompt_ids
+        self._opening = opening
+        self._watch: Watch | None = None
+        """Until the answer begins."""
+        if opening is not None:
+            self._watch = Watch(opening)
+            self._raw = TextStream(tokenizer, prompt_ids, special=True)
+        self._held: list[tuple[int, float, float]] = []
+        """What was drawn before the answer."""
+        self._thought = ""
+        self._thought_end: ThoughtEnd | None = None
+        self._before = 0
+        """Tokens before the answer."""
+        self._separating = 0
+        """How many more of them may only separate it from the thought."""
         self._first = index == first
         self._prompt_tokens = len(prompt_ids)
         self._stop = tuple(filter(None, request.stop))
@@ -41,8 +75,16 @@ class Draft:
         self._entropies: list[float] = []
         self._end_logprob: float | None = None
 
+    @property
+    def left(self) -> int:
+        """Tokens that it may write yet."""
+        answer = self._max_tokens - self._answered
+        if self._watch is None or self._opening is None:
+            return answer + self._separating + len(self.given)
+        return answer + max(1, self._opening.room - self._before)
+
     def fork(self) -> "Draft":
-        """A copy that goes on by itself."""
+        """A copy that goes on by itself; only of one that does not think."""
         twin = copy.copy(self)
         twin._spelling = self._spelling.fork()
         twin._pieces, twin._ids = list(self._pieces), list(self._ids)
@@ -52,25 +94,101 @@ class Draft:
     def add(self, token: int, logprob: float, entropy: float) -> None:
         """Take the next token; sets `finished` when it is the last."""
         self.steps += 1
+        given = bool(self.given)
+        if given:
+            self.given.popleft()
+        if self._watch is not None:
+            self._consider(self._watch, token, logprob, entropy, given=given)
+        elif given or self._separates(token):
+            self._before += 1
+            self._prompt_ids = [*self._prompt_ids[-CONTEXT:], token]
+            self._spelling = TextStream(self._tokenizer, self._prompt_ids)
+        else:
+            self._answer(token, logprob, entropy)
+
+    def _consider(
+        self, watch: Watch, token: int, logprob: float, entropy: float, *, given: bool
+    ) -> None:
+        """Take a token before the answer is known to have begun."""
+        if token in self._end_ids and not given:
+            if watch.within is not None:
+                self.finished = "eos"
+                return
+            self._release()
+            if self.finished is None:
+                self._answer(token, logprob, entropy)
+            return
+        self._held.append((token, logprob, entropy))
+        self._before += 1
+        watch.add(self._raw.add(token))
+        if watch.answering:
+            if watch.within is None:
+                self._release()
+            else:
+                self._close(watch, given=given)
+        elif watch.within is not None and not self.given:
+            assert self._opening is not None
+            if self._before >= self._opening.limit:
+                place = self._opening.marks.index(watch.within)
+                self.given = deque(self._opening.bridges[place])
+
+    def _release(self) -> None:
+        """There is no thought: what was held back is the answer's beginning."""
+        held, self._held = self._held, []
+        self._watch, self._before = None, 0
+        for token, logprob, entropy in held:
+            if self.finished is None:
+                self._answer(token, logprob, entropy)
+
+    def _close(self, watch: Watch, *, given: bool) -> None:
+        """The thought is over."""
+        self._watch, self._thought = None, watch.thought
+        self._thought_end = "limit" if given else "closed"
+        self._separating = SEPARATORS
+        before = [*self._prompt_ids, *(token for token, _, _ in self._held)]
+        self._spelling = TextStream(self._tokenizer, before)
+        (token, logprob, entropy), self._held = self._held[-1], []
+        if rest := watch.rest.lstrip():  # the mark and the answer share a token
+            self._before -= 1
+            self._separating = 0
+            self._add(token, logprob, entropy, rest)
+
+    def _separates(self, token: int) -> bool:
+        """Whether a token only separates a thought from the answer."""
+        if not self._separating or token in self._end_ids:
+            return False
+        text: str = self._tokenizer.decode([token], skip_special_tokens=True)
+        self._separating = 0 if text.strip() else self._separating - 1
+        return not text.strip()
+
+    def _answer(self, token: int, logprob: float, entropy: float) -> None:
         if token in self._end_ids:
+            self._answered += 1
             self._flush()
             if self.finished is None:
                 self._end_logprob = logprob
                 self.finished = "eos"
             return
+        piece = self._spelling.add(token)
+        if self._thought_end is not None and not self._text:
+            piece = piece.lstrip("\r\n")  # a line that is empty would be the whole answer
+        self._add(token, logprob, entropy, piece)
+
+    def _add(self, token: int, logprob: float, entropy: float, piece: str) -> None:
+        self._answered += 1
         self._ids.append(token)
         self._logprobs.append(logprob)
         self._entropies.append(entropy)
-        piece = self._spelling.add(token)
         self._pieces.append(piece)
         self._write(piece)
-        if self.finished is None and self.steps == self.max_tokens:
+        if self.finished is None and self._answered == self._max_tokens:
             self._flush()
             self.finished = self.finished or "length"
 
     def generation(self) -> Generation:
         """The finished sample."""
         assert self.finished is not None
+        thought = self._thoughts()
         return Generation(
             text=self._text,
             tokens=tuple(self._pieces),
@@ -83,8 +201,17 @@ class Draft:
                 input_tokens=self._prompt_tokens if self._first else 0,
                 output_tokens=self.steps,
                 calls=1 if self._first else 0,
+                thinking_tokens=thought.tokens if thought else 0,
             ),
+            thought=thought,
         )
+
+    def _thoughts(self) -> Thought | None:
+        if self._watch is not None and self._watch.within is not None:
+            return Thought(text=self._watch.thought.strip(), tokens=self.steps, end="open")
+        if self._thought_end is None:
+            return None
+        return Thought(text=self._thought.strip(), tokens=self._before, end=self._thought_end)
 
     def _write(self, piece: str) -> None:
         self._text += piece

@@ -18,6 +18,7 @@ from transformers.utils import logging
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._thinking import Thinking
 from hopscope.runtime.readers._transformers import TransformersReader, first_line
 
 _LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
@@ -31,6 +32,7 @@ def load(
     compiled: bool,
     max_batch_tokens: int,
     prefix_bytes: int,
+    thinking: Thinking = "auto",
 ) -> TransformersReader:
     """Bring a checkpoint into memory.
 
@@ -68,7 +70,12 @@ def load(
         model.compile(dynamic=True)
         name += ":compiled"
     return TransformersReader(
-        model, tokenizer, name=name, max_batch_tokens=max_batch_tokens, prefix_bytes=prefix_bytes
+        model,
+        tokenizer,
+        name=name,
+        max_batch_tokens=max_batch_tokens,
+        prefix_bytes=prefix_bytes,
+        thinking=thinking,
     )
 
 

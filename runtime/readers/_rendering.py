@@ -11,21 +11,28 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from hopscope.runtime.errors import ReaderError
-from hopscope.runtime.types import Message, Prompt
+from hopscope.runtime.errors import NotOffered, ReaderError
+from hopscope.runtime.readers._habit import Habit
+from hopscope.runtime.readers._thinking import Opening, Thinking
+from hopscope.runtime.types import GenerationRequest, Message, Prompt
 
 TEMPLATE_OPTIONS = {
     # Templates that print today's date would make yesterday's scores incomparable.
     "date_string": "26 Jul 2024",
-    # Hybrid models would spend the whole budget of a short answer on thinking.
-    "enable_thinking": False,
 }
 
 
 class Renderer:
     """Lays prompts out as a model's tokenizer wants them."""
 
-    def __init__(self, tokenizer: Any, name: str, end_ids: frozenset[int]) -> None:
+    def __init__(
+        self, tokenizer: Any, name: str, end_ids: frozenset[int], thinking: Thinking = "auto"
+    ) -> None:
+        """
+        Raises:
+            UsageError: it is to think and cannot.
+        """
+        self.habit = Habit(tokenizer, name, thinking)
         self._tokenizer = tokenizer
         self._name = name
         self._end_ids = end_ids
@@ -34,15 +41,24 @@ class Renderer:
         longest_first = sorted(special, key=len, reverse=True)
         self._markers = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
 
-    def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """The prompt's tokens, up to where the reader continues.
+    def prompt_ids(self, prompt: Prompt, thought: str | None = None) -> list[int]:
+        """The prompt's tokens, up to where the reader continues: with a thought, if it thinks, or
+        behind the one that is given; an empty one is none. Begun text is never followed by one.
 
         Raises:
-            ReaderError: the chat template rejects the messages.
+            ReaderError: the chat template rejects the messages, or a thought is given to a model
+                that does not think.
         """
         prompt = self._defused(prompt)
+        if thought and not self.habit.marks:
+            raise NotOffered(f"{self._name} does not think, so that no thought can be given to it")
         if self._chat:
-            return self._tokenize(self._chat_text(prompt.messages) + prompt.prefix)
+            if thought:
+                thought = self._broken(thought)
+            elif prompt.prefix or self.habit.thinking == "off":
+                thought = ""
+            text = self._chat_text(prompt.messages, self.habit.options(thought))
+            return self._tokenize(text + self.habit.before_answer(thought) + prompt.prefix)
         ids: list[int] = self._tokenizer(plain_text(prompt), verbose=False).input_ids
         while ids and ids[-1] in self._end_ids:  # some tokenizers close every text they are given
             ids.pop()
@@ -66,38 +82,46 @@ class Renderer:
         Passages are untrusted: one that holds `<|im_end|>` must not end the turn it stands in.
         """
 
-        def broken(text: str) -> str:
-            return self._markers.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", text)
-
+        broken = self._broken
         messages = (m.model_copy(update={"content": broken(m.content)}) for m in prompt.messages)
         update = {"messages": tuple(messages), "prefix": broken(prompt.prefix)}
         return prompt.model_copy(update=update)
+
+    def _broken(self, text: str) -> str:
+        return self._markers.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", text)
+
+    def opening(
+        self, request: GenerationRequest, prompt: list[int], context: int | None
+    ) -> Opening | None:
+        """How a reply to the request may begin; see `Habit.opening`."""
+        return self.habit.opening(request, len(prompt), context, self._tokenize)
 
     def _tokenize(self, text: str) -> list[int]:
         # verbose would warn of what the reader refuses in its own words: a prompt that is too long.
         ids: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False).input_ids
         return ids
 
-    def _chat_text(self, messages: Sequence[Message]) -> str:
+    def _chat_text(self, messages: Sequence[Message], options: dict[str, Any]) -> str:
         system = [message.content for message in messages if message.role == "system"]
         try:
-            text = self._apply_template(messages)
+            text = self._apply_template(messages, options)
             if all(content.strip() in text for content in system):
                 return text
         except TemplateError:
             pass  # most often a template that knows no system role
         try:
-            return self._apply_template(fold_system(messages))
+            return self._apply_template(fold_system(messages), options)
         except TemplateError as error:
             reason = str(error).splitlines()[0] if str(error) else "no reason given"
             raise ReaderError(f"{self._name}: its chat template fails: {reason}") from error
 
-    def _apply_template(self, messages: Sequence[Message]) -> str:
+    def _apply_template(self, messages: Sequence[Message], options: dict[str, Any]) -> str:
         text: str = self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
             add_generation_prompt=True,
             **TEMPLATE_OPTIONS,
+            **options,
         )
         return text
 

@@ -14,10 +14,11 @@ INCOMPLETE = "\N{REPLACEMENT CHARACTER}"
 
 
 class TextStream:
-    """Spells out tokens as they come."""
+    """Spells out tokens as they come; special ones have no text unless `special`."""
 
-    def __init__(self, tokenizer: Any, prompt_ids: Sequence[int]) -> None:
+    def __init__(self, tokenizer: Any, prompt_ids: Sequence[int], *, special: bool = False) -> None:
         self._tokenizer = tokenizer
+        self._skips = not special
         self._window = list(prompt_ids[-CONTEXT:])
         self._spelled = len(self._window)
         """How many tokens of the window are in the text already; they are its context."""
@@ -51,7 +52,7 @@ class TextStream:
 
     def _decode(self, ids: list[int]) -> str:
         text: str = self._tokenizer.decode(
-            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+            ids, skip_special_tokens=self._skips, clean_up_tokenization_spaces=False
         )
         return text
 

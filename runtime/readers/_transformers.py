@@ -8,13 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hopscope.runtime.errors import ContextOverflow, ReaderError
+from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
 from hopscope.runtime.ports import Branch, BranchRequest
 from hopscope.runtime.readers._batches import Size, pack
 from hopscope.runtime.readers._decoding import Decoder, Likelihood
 from hopscope.runtime.readers._draft import Draft
+from hopscope.runtime.readers._habit import Habit
 from hopscope.runtime.readers._rendering import Renderer
 from hopscope.runtime.readers._text import pieces
+from hopscope.runtime.readers._thinking import Opening, Thinking
 from hopscope.runtime.types import (
     Forwarded,
     Generation,
@@ -34,16 +36,23 @@ class TransformersReader:
     """A causal language model. Threads may share it; one computes at a time."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str, max_batch_tokens: int, prefix_bytes: int
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str,
+        max_batch_tokens: int,
+        prefix_bytes: int,
+        thinking: Thinking = "auto",
     ) -> None:
         config = model.config.get_text_config()
-        self.name = name
         self._tokenizer = tokenizer
         self._end_ids = end_ids(model, tokenizer)
         self._vocabulary: int = config.vocab_size
         self._context: int | None = getattr(config, "max_position_embeddings", None)
         self._max_batch_tokens = max_batch_tokens
-        self._renderer = Renderer(tokenizer, name, self._end_ids)
+        self._renderer = Renderer(tokenizer, name, self._end_ids, thinking)
+        self.name = name + self._renderer.habit.suffix
         self._decoder = Decoder(model, max_batch_tokens, prefix_bytes)
         self._lock = threading.Lock()
 
@@ -62,10 +71,11 @@ class TransformersReader:
             drafts: list[list[Draft]] = []
             by_prompt: dict[tuple[int, ...], list[Draft]] = {}
             for request in requests:
-                prompt = self._renderer.prompt_ids(request.prompt)
-                self._check(prompt, request.max_tokens)
+                prompt = self._renderer.prompt_ids(request.prompt, request.thought)
+                opening = self._renderer.opening(request, prompt, self._context)
+                self._check(prompt, request.max_tokens + (opening.room if opening else 0))
                 samples = [
-                    self._draft(request, i, prompt, first=first)
+                    self._draft(request, i, prompt, first=first, opening=opening)
                     for i in range(first, first + request.n)
                 ]
                 drafts.append(samples)
@@ -73,6 +83,11 @@ class TransformersReader:
             work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
             self._decoder.decode(work)
             return [[draft.generation() for draft in samples] for samples in drafts]
+
+    @property
+    def habit(self) -> Habit:
+        """Whether and how it thinks."""
+        return self._renderer.habit
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         """Likelihoods of given continuations; see the port.
@@ -82,7 +97,7 @@ class TransformersReader:
         with self._computing():
             work: list[tuple[list[int], list[int]]] = []
             for request in requests:
-                prompt = self._renderer.prompt_ids(request.prompt)
+                prompt = self._renderer.prompt_ids(request.prompt, request.thought or "")
                 given = list(request.token_ids) or self._renderer.continuation_ids(
                     request.prompt, request.continuation
                 )
@@ -102,12 +117,17 @@ class TransformersReader:
     def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
         """All ways in which begun replies can go on; see the port."""
         with self._computing():
-            prompts: dict[Prompt, list[int]] = {}
+            prompts: dict[tuple[Prompt, str | None], list[int]] = {}
             members: dict[tuple[int, ...], list[int]] = {}
             for i, (request, begun, _) in enumerate(requests):
-                if request.prompt not in prompts:
-                    prompts[request.prompt] = self._renderer.prompt_ids(request.prompt)
-                prompt = prompts[request.prompt]
+                asked = request.prompt, request.thought
+                if asked not in prompts:
+                    if self.habit.awaits_thought(request):
+                        raise NotOffered(
+                            f"{self.name}: replies that begin with a thought cannot be enumerated"
+                        )
+                    prompts[asked] = self._renderer.prompt_ids(*asked)
+                prompt = prompts[asked]
                 self._check([*prompt, *begun], max(0, request.max_tokens - len(begun)))
                 members.setdefault(tuple(prompt), []).append(i)
             found: dict[int, list[Branch]] = {}
@@ -143,7 +163,13 @@ class TransformersReader:
         return branches
 
     def _draft(
-        self, request: GenerationRequest, index: int, prompt: list[int], *, first: int = 0
+        self,
+        request: GenerationRequest,
+        index: int,
+        prompt: list[int],
+        *,
+        first: int = 0,
+        opening: Opening | None = None,
     ) -> Draft:
         return Draft(
             request,
@@ -152,6 +178,7 @@ class TransformersReader:
             first=first,
             tokenizer=self._tokenizer,
             end_ids=self._end_ids,
+            opening=opening,
         )
 
     def _scored(self, prompt: list[int], given: list[int], likelihood: Likelihood) -> Scored:

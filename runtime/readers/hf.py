@@ -11,6 +11,7 @@ from pydantic import ByteSize
 
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers._checkpoint import locate
+from hopscope.runtime.readers._thinking import Thinking
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -26,6 +27,7 @@ def build(
     compiled: bool = False,
     max_batch_tokens: int = 16_384,
     prefix_cache: ByteSize = PREFIX_CACHE,
+    thinking: Thinking = "auto",
 ) -> Reader:
     """A reader over a causal language model with safetensors weights.
 
@@ -39,6 +41,8 @@ def build(
         max_batch_tokens: rows times positions computed together; bounds the memory used.
         prefix_cache: bytes (512MB, 2GB) of keys and values that are kept of prompts, so that others
             that begin alike are read from where they part; 0 keeps none.
+        thinking: whether it thinks before it answers: `auto` is as its chat template has it by
+            default, `on`, `off`, or a number of tokens, of which a thought has 4,096 unless told.
 
     Raises:
         UsageError: the model is not there or cannot be loaded.
@@ -56,4 +60,5 @@ def build(
         compiled=compiled,
         max_batch_tokens=max_batch_tokens,
         prefix_bytes=prefix_cache,
+        thinking=thinking,
     )

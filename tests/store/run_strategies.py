@@ -22,6 +22,7 @@ from hopscope.runtime.types import (
     Question,
     Run,
     Step,
+    Thought,
     Usage,
 )
 
@@ -38,7 +39,9 @@ _json = st.recursive(
 )
 _settings = st.dictionaries(_words, _json, max_size=3)
 _passages = st.builds(Passage, id=_words, title=_words, text=_words, source=_words)
-_usages = st.builds(Usage, input_tokens=_small, output_tokens=_small, calls=_small)
+_usages = st.builds(
+    Usage, input_tokens=_small, output_tokens=_small, calls=_small, thinking_tokens=_small
+)
 _prompts = st.builds(
     Prompt,
     messages=st.lists(st.builds(Message, content=_words), max_size=3).map(tuple),
@@ -53,6 +56,10 @@ _requests = st.builds(
     max_tokens=st.integers(1, 2**31 - 1),
     stop=_keys,
     seed=st.integers(-(2**80), 2**80),
+    thought=st.none() | _words,
+)
+_thoughts = st.builds(
+    Thought, text=_words, tokens=_small, end=st.sampled_from(["closed", "limit", "open"])
 )
 _generations = st.builds(
     Generation,
@@ -66,6 +73,7 @@ _generations = st.builds(
     end_logprob=st.none() | _floats,
     usage=_usages,
     approx=st.booleans(),
+    thought=st.none() | _thoughts,
 )
 _exchanges = st.builds(
     Exchange,

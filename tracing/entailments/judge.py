@@ -49,6 +49,9 @@ class Judge:
             replies = self._reader.generate(requests) if requests else []
         except ReaderError as error:
             raise EntailmentError(f"{self.name}: {error}") from error
+        for reason in (texts[0].unanswered for texts in replies):
+            if reason:
+                raise EntailmentError(f"{self.name}: {reason}")
         found = {s: relation(texts[0].text) for s, texts in zip(asked, replies, strict=True)}
         return [found.get(statement, _RELATIONS["same"]) for statement in statements]
 

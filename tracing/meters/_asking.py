@@ -54,18 +54,28 @@ def requests(
 def generate(
     reader: Reader, asked: Sequence[GenerationRequest]
 ) -> list[list[Generation] | Unmeasured]:
-    """All requests in one call. If one does not fit the reader, only that one is unmeasured."""
+    """All requests in one call. If one does not fit the reader, only that one is unmeasured; and so
+    is one of which a reply ended within its thought."""
     try:
-        return list(reader.generate(asked))
+        return [answered(replies) for replies in reader.generate(asked)]
     except ContextOverflow:
         return [_generate_one(reader, request) for request in asked]
 
 
 def _generate_one(reader: Reader, request: GenerationRequest) -> list[Generation] | Unmeasured:
     try:
-        return reader.generate([request])[0]
+        return answered(reader.generate([request])[0])
     except ContextOverflow as error:
         return overflow(request, error)
+
+
+def answered(replies: list[Generation]) -> list[Generation] | Unmeasured:
+    """The replies, if each has an answer. Those that think longest are the ones without, and a
+    belief of the others would not be the reader's."""
+    reasons = [reply.unanswered for reply in replies if reply.unanswered]
+    if not reasons:
+        return replies
+    return Unmeasured(f"{len(reasons)} of {len(replies)} replies have no answer: {reasons[0]}")
 
 
 def overflow(request: GenerationRequest, error: ContextOverflow) -> Unmeasured:

@@ -59,7 +59,9 @@ class Sampled:
     def _add(
         self, key: Content, fresh: list[Generation] | Unmeasured, weight: Weighting
     ) -> Replies | Unmeasured:
-        if isinstance(fresh, Unmeasured):
+        if isinstance(fresh, Unmeasured) or isinstance(
+            fresh := _asking.answered(fresh), Unmeasured
+        ):
             return fresh
         drawn = self._drawn[key] = [*self._drawn[key], *fresh]
         samples = canonical(drawn)
