@@ -76,7 +76,7 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
     from hopscope.store.store import Store
     from hopscope.tracing import decisions
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         found = find(store, run)
         credits = store.credits(found.id)
     rows = decisions.explain(found, _last(credits))
@@ -222,7 +222,7 @@ def _walked(
     from hopscope.store.store import Store
     from hopscope.tracing.caching import CachedReader
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         plan = store.experiments.find(experiment)
         arms = {arm.label: arm.workflow for arm in plan.arms}
         arm = workflow or (next(iter(arms)) if len(arms) == 1 else None)

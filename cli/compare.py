@@ -114,7 +114,7 @@ def compare(
         for spec in specs
     }
     chosen = by or (By.experiment if len(set(experiments)) > 1 else By.workflow)
-    with Store.open(db, create=False) as store, _uncollected():
+    with Store.open(db, create=False, reading=True) as store, _uncollected():
         results = _results(
             store,
             list(dict.fromkeys(experiments)),

@@ -38,7 +38,7 @@ def check(db: Database = None, json: Json = False) -> None:
     """Derive every hash again, read every run; exit 1 if something is not as it was written."""
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         name, runs = store.name, len(store.ids())
         render.progress(f"checking {runs} runs in {name}")
         faults = store.verify()
@@ -92,7 +92,7 @@ def export(
     from hopscope.store.exporters import jsonl
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         ids = None if runs is None else [find(store, run).id for run in runs]
         if out == STDOUT:
             jsonl.export(store, sys.stdout, run_ids=ids)

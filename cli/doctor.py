@@ -77,7 +77,7 @@ def _database(location: str | None) -> tuple[str, str, str]:
     from hopscope.store.store import Store
 
     try:
-        with Store.open(location, create=False) as store:
+        with Store.open(location, create=False, reading=True) as store:
             return "database", "ok", store.name
     except HopscopeError as error:
         return "database", "missing", str(error)

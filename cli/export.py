@@ -71,7 +71,7 @@ def settings(experiment: Name, db: Database = None) -> None:
     each command that worked on it the versions and hardware."""
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         found = store.experiments.find(experiment)
         sittings = store.experiments.sittings(experiment)
     render.print_json(
@@ -100,7 +100,7 @@ def rows(
     from hopscope.lab.export.sheets import sheet
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         found = store.experiments.find(experiment)
         paths = {name: out / f"{name}.{form.value}" for name in flat.SHEETS}
         check_free(paths.values(), overwrite=overwrite)
@@ -158,7 +158,7 @@ def trec(
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         found = store.experiments.find(experiment)
         paths = {arm.label: out / f"{_file_name(arm.label)}.run" for arm in found.arms}
         check_free([*paths.values(), out / "qrels"], overwrite=overwrite)
@@ -279,7 +279,7 @@ def preferences(
     from hopscope.store.store import Store
 
     given = rewriting.from_file(rewrites) if rewrites else None
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         found = store.experiments.find(experiment)
         asked: dict[Question, list[Run]] = {}
         for item, run in _done(store, found):

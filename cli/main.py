@@ -39,3 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
     except HopscopeError as error:
         print(f"hopscope: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except OSError as error:  # a name that is too long for a file, a disk that fails
+        if error.filename is None:
+            raise
+        print(f"hopscope: {storable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

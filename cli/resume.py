@@ -30,11 +30,12 @@ def resume(
 ) -> None:
     """Go on with a run after its last step, with the settings it was begun with."""
     from hopscope.cli.checkpoints import Settings
-    from hopscope.runtime.checkpoints import Checkpoints
+    from hopscope.runtime.checkpoints import Checkpoints, whole
 
     with Checkpoints.open(checkpoint, create=False) as checkpoints:
         run_id, kept = checkpoints.find(run)
-    begun = Settings.model_validate_json(kept)
+    with whole():
+        begun = Settings.model_validate_json(kept)
     if _show_finished(run_id, db, json=json):
         return
     code = execute(

@@ -45,7 +45,7 @@ def show(
     """Show a stored run with the credit of every step."""
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         found = find(store, run)
         credits, appraisals = store.credits(found.id), store.appraisals(found.id)
     run_table.show_run(found, credits, appraisals, settings_hash=appraisal, json=json)
@@ -71,6 +71,6 @@ def ls(
     """List stored runs, the newest first."""
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         summaries = store.runs(limit=limit, workflow=workflow)
     render.show_summaries(summaries, json=json)

@@ -81,7 +81,7 @@ def load(
     from hopscope.runtime.errors import UsageError
     from hopscope.store.store import Store
 
-    with Store.open(db, create=False) as store:
+    with Store.open(db, create=False, reading=True) as store:
         if specs:
             return [store.load(run) for run in ids(store, specs, workflow=workflow, limit=limit)]
         summaries = store.runs(limit=limit, workflow=workflow)

@@ -63,7 +63,10 @@ def recall(
     if snapshot.created_at is None:
         return Past(now)
     metadata: dict[str, Any] = {**(snapshot.metadata or {})}
-    then = Origin.model_validate_json(metadata[KEY])
+    try:
+        then = Origin.model_validate_json(metadata[KEY])
+    except (KeyError, ValueError) as error:
+        raise UsageError(f"the checkpoints are damaged: {error}; begin the run again") from error
     for name in CHECKED:
         before, after = (origin.model_dump(mode="json")[name] for origin in (then, now))
         if before != after:

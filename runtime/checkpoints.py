@@ -8,16 +8,30 @@ that it never meets otherwise. Only our own records are ever built from a file.
 import sqlite3
 import uuid
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
+
+TABLE = "hopscope_runs"
+"""How each run was begun; LangGraph's tables stand beside it."""
+HASHED = "+sha256"
+"""Ends the kind of a value that begins with its hash."""
+HASH_BYTES = 32
 
 
 class Tuple(deque[Any]):
@@ -45,13 +59,21 @@ def _unpack(value: Any) -> Any:
 
 
 class Serializer(JsonPlusSerializer):
-    """LangGraph's, which knows our records and keeps tuples."""
+    """LangGraph's, which knows our records, keeps tuples, and finds damage: LangGraph itself gives
+    back what it cannot read as something else."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        return super().dumps_typed(_pack(obj))
+        kind, data = super().dumps_typed(_pack(obj))
+        return kind + HASHED, sha256(data).digest() + data
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        return _unpack(super().loads_typed(data))
+        kind, content = data
+        if kind.endswith(HASHED):  # files of earlier versions have no hashes
+            kind, found = kind.removesuffix(HASHED), content[:HASH_BYTES]
+            content = content[HASH_BYTES:]
+            if sha256(content).digest() != found:
+                raise ValueError("a state is not what its hash says")
+        return _unpack(super().loads_typed((kind, content)))
 
 
 def serializer() -> Serializer:
@@ -68,6 +90,15 @@ class LastState(SqliteSaver):
     """LangGraph's, which of a run keeps the last state only. Each state holds all steps so far, and
     nothing but the last is ever asked for: a file of all would grow with the square of the steps.
     """
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The last state of a run.
+
+        Raises:
+            UsageError: the file is damaged.
+        """
+        with whole():
+            return super().get_tuple(config)
 
     def put(
         self,
@@ -88,6 +119,18 @@ class LastState(SqliteSaver):
                     older,
                 )
         return kept
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Raises UsageError if what the block reads is damaged."""
+    try:
+        yield
+    except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(
+            f"the checkpoints are damaged ({reason}): begin the run again, with another file"
+        ) from error
 
 
 class Checkpoints:
@@ -114,17 +157,27 @@ class Checkpoints:
         connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(path, check_same_thread=False)
+            tables = {
+                str(name)
+                for (name,) in connection.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                )
+            }
+            if tables and TABLE not in tables:
+                raise sqlite3.DatabaseError("it is another program's database")
             opened = cls(connection)
             opened.saver.setup()
             with opened.saver.cursor() as cursor:
                 cursor.execute(
-                    "CREATE TABLE IF NOT EXISTS hopscope_runs "
+                    f"CREATE TABLE IF NOT EXISTS {TABLE} "
                     "(number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, settings TEXT NOT NULL)"
                 )
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            raise UsageError(f"{path} cannot be used for checkpoints: {error}") from None
+            raise UsageError(
+                f"{path} cannot be used for checkpoints ({error}): choose another file"
+            ) from None
         return opened
 
     def close(self) -> None:
@@ -151,7 +204,7 @@ class Checkpoints:
             UsageError: there is none, or more than one.
         """
         query = "SELECT id, settings FROM hopscope_runs"
-        with self.saver.cursor(transaction=False) as cursor:
+        with whole(), self.saver.cursor(transaction=False) as cursor:
             if run is None:
                 found = cursor.execute(f"{query} ORDER BY number DESC LIMIT 1").fetchall()
             else:

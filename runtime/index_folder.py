@@ -119,7 +119,8 @@ def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """A folder to write an index into, which becomes `target` when the block ends well.
 
     Raises:
-        UsageError: something is at `target` already, and it is no index or may not go.
+        UsageError: something is at `target`, before the block or after it, and it is no index or
+            may not go.
         RetrieverError: the disk refused.
     """
     target = target.absolute()
@@ -132,7 +133,7 @@ def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
     try:
         yield new
         _sync(new)
-        _replace(new, target)
+        _put(new, target, overwrite)
     except OSError as error:
         raise RetrieverError(f"writing {target} failed: {error}") from error
     finally:
@@ -167,7 +168,7 @@ def resuming(target: Path, *, overwrite: bool, key: str, kept: str) -> Iterator[
         try:
             yield new
             _sync(new)
-            _replace(new, target)
+            _put(new, target, overwrite)
         except OSError as error:
             raise RetrieverError(f"writing {target} failed: {error}") from error
         finally:
@@ -197,6 +198,23 @@ def _check_place(target: Path, overwrite: bool) -> None:
         raise UsageError(f"{target} exists and is no index: give another place, or move it away")
     if ours and not overwrite:
         raise UsageError(f"{target} is an index already: give another place, or --overwrite")
+
+
+def _put(new: Path, target: Path, overwrite: bool) -> None:
+    """Rename `new` to `target`; what another process has put there meanwhile stays, unless it may
+    be overwritten."""
+    if overwrite:
+        _replace(new, target)
+        return
+    try:
+        if target.is_dir():
+            target.rmdir()  # takes away an empty folder only
+        new.rename(target)  # likewise takes the place of an empty folder only
+    except OSError as error:
+        if os.path.lexists(target):
+            _check_place(target, overwrite)
+        raise error
+    _sync(target.parent)
 
 
 def _replace(new: Path, target: Path) -> None:

@@ -1,8 +1,9 @@
 """Read JSON objects from a file one at a time: JSON lines or one JSON list, plain or gzipped.
 
-Memory holds one object and one block of text, however long the file is, a list on a single
-line included. Whatever is wrong is a `CorpusError` with the file and the line; a reader that is
-told to skip notes it and goes on with the next record, where it can be told where that begins.
+Memory holds one object of at most `LONGEST` bytes and one block of text, however long the file
+is, a list on a single line included. Whatever is wrong is a `CorpusError` with the file and the
+line; a reader that is told to skip notes it and goes on with the next record, where it can be told
+where that begins.
 """
 
 import codecs
@@ -10,8 +11,11 @@ import gzip
 import json
 import os
 import re
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -19,6 +23,9 @@ from hopscope.runtime.errors import CorpusError
 from hopscope.runtime.text import storable_json
 
 BLOCK = 1 << 16
+LONGEST = 1 << 26
+"""Bytes, or characters in a list, of the longest record that is read: 64 MiB. Three gigabytes of
+one letter are three megabytes when gzipped."""
 _VISIBLE = re.compile(r"\S")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """Spells half of a surrogate pair in JSON; two that belong together spell a character."""
@@ -88,13 +95,21 @@ class JsonRecords:
                 for located in read(cast(BinaryIO, unzipped)):
                     self.bytes_read = file.tell()
                     yield located
-        except (EOFError, gzip.BadGzipFile) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise CorpusError(f"{self.path} is a damaged gzip file: {error}") from None
+        except OSError as error:
+            raise CorpusError(f"{self.path} cannot be read: {error.strerror}") from None
         self.bytes_read = os.path.getsize(self.path)
 
     def _lines(self, stream: BinaryIO) -> Iterator[Located]:
-        for number, data in enumerate(stream, 1):
+        for number in count(1):
+            data = stream.readline(LONGEST + 1)
+            if not data:
+                return
             try:
+                if len(data) > LONGEST:
+                    _pass_line(stream, data)
+                    raise self.too_long(number)
                 if located := self._line(number, data):
                     yield located
             except CorpusError as error:
@@ -110,7 +125,7 @@ class JsonRecords:
             problem = f"broken JSON at column {error.colno}: {error.msg}"
             raise self.fail(number, f"{problem}; each line must be one JSON object") from None
         except (ValueError, RecursionError) as error:
-            raise self.fail(number, f"JSON that cannot be read: {error}") from None
+            raise self.fail(number, _unreadable(error)) from None
 
     def _list(self, stream: BinaryIO) -> Iterator[Located]:
         text = _Text(self, stream)
@@ -143,9 +158,25 @@ class JsonRecords:
             value = whole
         return Located(line, value)
 
+    def too_long(self, line: int) -> CorpusError:
+        """The error for a record that memory is not to hold."""
+        return self.fail(line, f"the record is longer than {LONGEST >> 20} MiB: split it")
+
     def not_utf8(self, line: int, byte: int) -> CorpusError:
         """The error for a byte that is no part of any character."""
         return self.fail(line, f"byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8")
+
+
+def _pass_line(stream: BinaryIO, data: bytes) -> None:
+    """Read to the end of the line that `data` begins, and forget it."""
+    while data and not data.endswith(b"\n"):
+        data = stream.readline(BLOCK)
+
+
+def _unreadable(error: ValueError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "JSON that is nested too deep"
+    return f"a number with more than {sys.get_int_max_str_digits():,} digits"
 
 
 class _Text:
@@ -188,12 +219,14 @@ class _Text:
             except json.JSONDecodeError as error:
                 cut_off = error.msg.startswith("Unterminated string")
                 cut_off = cut_off or error.pos > len(self._window) - _TAIL
+                if cut_off and len(self._window) - self._at > LONGEST:
+                    raise self._records.too_long(self.line) from None
                 if cut_off and self._extend():
                     continue
                 line = self.line + self._window.count("\n", self._at, error.pos)
                 raise self._records.fail(line, f"broken JSON: {error.msg}") from None
             except (ValueError, RecursionError) as error:
-                raise self._records.fail(self.line, f"JSON that cannot be read: {error}") from None
+                raise self._records.fail(self.line, _unreadable(error)) from None
             self._begun = self._at
             self._move(end)
             return value

@@ -73,9 +73,9 @@ def prices(override: Path | None = None) -> Prices:
         return Prices.model_validate({**shipped, **own, "models": models})
     except OSError as error:
         raise UsageError(f"prices {override} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"prices {override}: no TOML: {error}") from None
-    except (ValidationError, TypeError) as error:
+    except RecursionError:
+        raise UsageError(f"prices {override}: the values are nested too deep") from None
+    except (ValidationError, TypeError, AttributeError) as error:
         reason = str(error)
         if isinstance(error, ValidationError):
             first = error.errors()[0]
@@ -84,3 +84,5 @@ def prices(override: Path | None = None) -> Prices:
             f"prices {override}: {reason}; write e.g. "
             '"my-model*" = { input = 0.5, output = 1.5 } under [models]'
         ) from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise UsageError(f"prices {override} is not TOML that can be read: {error}") from None

@@ -5,6 +5,7 @@ Invariants: every write runs in a transaction that is the only writer from its f
 snapshot; whatever the database raises becomes a `StoreError` that names the database.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError, StatementError
 
 from hopscope.runtime.errors import StoreError, Unstorable
-from hopscope.store.location import display
+from hopscope.store.location import display, unchanging
 
 LOCK_SECONDS = 60
 """How long a writer waits for the others before it gives up."""
@@ -29,9 +30,15 @@ class Database:
     """An engine with the two kinds of transaction that the store uses. One per process: open it
     after forking, not before."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, *, reading: bool = False) -> None:
+        """With `reading`, a SQLite file that cannot be written will do."""
         self.name = display(url)
         self._path = _file(url)
+        self.read_only = reading and self._path is not None and _unwritable(self._path)
+        """Whether nothing can be written, so that there is nothing to prepare or to upgrade."""
+        if self.read_only and self._path:
+            with self._boundary():
+                url = unchanging(url, self._path)
         arguments: dict[str, Any] = {}
         if url.get_backend_name() == "sqlite":
             arguments = {"timeout": LOCK_SECONDS}
@@ -116,7 +123,10 @@ class Database:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         reason = " ".join(str(cause).split())
         if "unable to open" in reason or "readonly" in reason:
-            advice = "it or its folder is not writable: choose another with --db or HOPSCOPE_DB"
+            advice = (
+                "it or its folder is not writable: copy it, with the files beside it, to where you "
+                "can write, or choose another with --db or HOPSCOPE_DB"
+            )
             return f"cannot use the database {self.name} ({reason}): {advice}"
         if isinstance(error, OSError):
             advice = "choose another place with --db or HOPSCOPE_DB"
@@ -138,6 +148,19 @@ def _file(url: URL) -> Path | None:
     if url.get_backend_name() != "sqlite" or name == ":memory:" or name.startswith("file:"):
         return None
     return Path(name)
+
+
+def _unwritable(path: Path) -> bool:
+    """Whether it is there, and it or its folder cannot be written."""
+    try:
+        if not path.exists():
+            return False
+    except OSError:  # no name of a file; whoever opens it will tell
+        return False
+    effective = os.access in os.supports_effective_ids
+    return not all(
+        os.access(each, os.W_OK, effective_ids=effective) for each in (path, path.parent)
+    )
 
 
 def _configure(connection: sqlite3.Connection, _: object) -> None:

@@ -8,6 +8,7 @@ which on Linux is ~/.local/share/hopscope/hopscope.db. `HOPSCOPE_DB` names anoth
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -38,11 +39,26 @@ def resolve(location: str | Path | None) -> URL:
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
         raise UsageError(f"no support for {backend} databases: {_FORMS}")
+    if backend == "postgresql" and "@" in f"{url.username}{url.host}{url.port}{url.database}":
+        # Of two, the first ends the password: what follows it would be shown as the host.
+        raise UsageError("a database URL has one @: write one in a name or a password as %40")
     if url.drivername not in _DRIVERS:
         raise UsageError(f"no support for the driver {url.drivername}: {_FORMS}")
     if backend == "postgresql" and find_spec("psycopg") is None:
         raise MissingExtra("PostgreSQL", "postgres")
     return url
+
+
+def unchanging(url: URL, path: Path) -> URL:
+    """The URL that reads a SQLite file which this process cannot change, nor its folder.
+
+    SQLite wants to make files beside a database in write-ahead mode, unless it is told that
+    nothing changes; where such files are left, they hold a part of the data and are read.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    pending = log.exists() and log.stat().st_size > 0
+    query = {"mode": "ro", "uri": "true"} | ({} if pending else {"immutable": "1"})
+    return url.set(database=f"file:{quote(str(path.absolute()))}", query=query)
 
 
 def display(url: URL) -> str:

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, inspect, text
 
 from hopscope.runtime.errors import NothingKept, StoreError
 from hopscope.store.database import Database
-from hopscope.store.schema import metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -24,6 +23,9 @@ FOLDER = Path(__file__).parent / "migrations"
 
 VERSION_TABLE = "hopscope_version"
 """Not Alembic's usual name, which another program may use in the same database."""
+
+NAMED = 5
+"""Tables of another program that the message names."""
 
 _POSTGRESQL_LOCK = 0x686F7073636F7065
 """Advisory lock held while migrating: the letters "hopscope"."""
@@ -66,6 +68,22 @@ def upgrade(database: Database) -> str | None:
     return found
 
 
+def check_current(database: Database) -> None:
+    """
+    Raises:
+        StoreError: the tables are not this version's, and the database cannot be written.
+    """
+    with database.reading() as connection:
+        found = revision(connection)
+        if found != HEAD:
+            _check(database.name, connection, found)
+            raise StoreError(
+                f"the database {database.name} was written by an older Hopscope and cannot be "
+                "brought up to date, as it or its folder is not writable: copy it to where you can "
+                "write"
+            )
+
+
 def revision(connection: Connection) -> str | None:
     """The revision that the database is at; None when it has none of our tables."""
     if not inspect(connection).has_table(VERSION_TABLE):
@@ -92,11 +110,18 @@ def _check(name: str, connection: Connection, found: str | None) -> None:
             f"the database {name} was written by a newer Hopscope (its tables are at {found}, "
             f"this version knows up to {HEAD}): upgrade Hopscope or choose another with --db"
         )
-    foreign = set(metadata.tables) & set(inspect(connection).get_table_names())
-    if found is None and foreign:
+    foreign = sorted(inspect(connection).get_table_names()) if found is None else []
+    if foreign:
+        named = ", ".join(foreign[:NAMED]) + (", ..." if len(foreign) > NAMED else "")
+        advice = "choose another file with --db or HOPSCOPE_DB"
+        if connection.dialect.name == "postgresql":
+            advice = (
+                "choose another database, or make a schema (CREATE SCHEMA hopscope) and end the "
+                "URL with ?options=-csearch_path%3Dhopscope"
+            )
         raise StoreError(
-            f"the database {name} belongs to another program: it has tables named "
-            f"{', '.join(sorted(foreign))} that are not Hopscope's; choose another with --db"
+            f"the database {name} belongs to another program: it has tables that are not "
+            f"Hopscope's ({named}); {advice}"
         )
 
 

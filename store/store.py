@@ -17,7 +17,7 @@ from hopscope.store.database import Database
 from hopscope.store.location import default_url as default_url
 from hopscope.store.location import resolve
 from hopscope.store.migrate import HEAD as HEAD
-from hopscope.store.migrate import require, upgrade
+from hopscope.store.migrate import check_current, require, upgrade
 from hopscope.store.reading import read_appraisals, read_credits, read_run
 from hopscope.store.schema import runs
 from hopscope.store.summary import RunSummary, read_summaries
@@ -49,13 +49,20 @@ class Store:
         up to date; None where there were none."""
 
     @classmethod
-    def open(cls, location: str | Path | None = None, *, create: bool = True) -> Self:
+    def open(
+        cls,
+        location: str | Path | None = None,
+        *,
+        create: bool = True,
+        reading: bool = False,
+    ) -> Self:
         """Open a database, brought up to date where necessary.
 
         Args:
             location: a path, a SQLite or PostgreSQL URL, or None for `HOPSCOPE_DB` or else the
                 default of `hopscope.store.location`.
             create: whether to make one where there is none.
+            reading: nothing will be written, so that a SQLite file on a read-only disk will do.
 
         Raises:
             NothingKept: there is none and none is to be made.
@@ -63,13 +70,16 @@ class Store:
             StoreError: the database cannot be used; the message says why and what to do.
             MissingExtra: a PostgreSQL URL without the extra `postgres`.
         """
-        database = Database(resolve(location))
+        database = Database(resolve(location), reading=reading)
         try:
             if not create:
                 require(database)
-            database.prepare()
             store = cls(database)
-            store.found = upgrade(database)
+            if database.read_only:
+                check_current(database)
+            else:
+                database.prepare()
+                store.found = upgrade(database)
         except BaseException:
             database.close()
             raise

@@ -11,6 +11,7 @@ Anserini's. Scores are computed when the index is built, by bm25s.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import bm25s
@@ -31,6 +32,11 @@ from hopscope.runtime.types import Hit, Passage
 KIND = "bm25"
 K1 = 0.9
 B = 0.4
+_DAMAGE = (
+    OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
+    MemoryError, SyntaxError, TokenError,
+)  # fmt: skip
+"""What reading a file raises in which bits were flipped; the head of an array is Python."""
 SAMPLED = 64
 """Of so many scores one is looked at first."""
 
@@ -57,17 +63,26 @@ class Bm25:
 
     def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
         """At most `k` passages for each query that have any of its terms, best first; of equal
-        ones the earlier in the corpus."""
+        ones the earlier in the corpus.
+
+        Raises:
+            IndexMismatch: the index on disk is damaged.
+        """
         return [self._hits(query, k) for query in queries]
 
     def _hits(self, query: str, k: int) -> list[Hit]:
         numbers = self._index.get_tokens_ids(_english.terms(query))
         if not numbers or k < 1:
             return []
-        scores = self._index.get_scores_from_ids(numbers)
-        return [
-            Hit(passage=self._sourced(int(at)), score=float(scores[at])) for at in _best(scores, k)
-        ]
+        try:
+            scores = self._index.get_scores_from_ids(numbers)
+            best = [(int(at), float(scores[at])) for at in _best(scores, k)]
+            return [Hit(passage=self._sourced(at), score=score) for at, score in best]
+        except _DAMAGE as error:  # postings that point nowhere, scores that are NaN
+            raise IndexMismatch(
+                f"{self.name} is damaged: {error}; `hopscope index info FOLDER --verify` names the "
+                "file, `hopscope index build --overwrite` makes it anew"
+            ) from error
 
     def _sourced(self, at: int) -> Passage:
         passage = self._passages[at]
@@ -89,7 +104,7 @@ def build(*, index: Path) -> Retriever:
         scored = bm25s.BM25.load(index, mmap=True, show_progress=False)
         name = _name(manifest.name, manifest.fingerprint, k1=scored.k1, b=scored.b)
         passages = _passages.PassageFile(index, source=name)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except _DAMAGE as error:
         raise IndexMismatch(f"{index} is damaged: {error}; build the index again") from error
     arrays = scored.scores
     for key in ("data", "indices", "indptr"):

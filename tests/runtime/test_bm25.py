@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +159,46 @@ def test_a_failed_build_keeps_the_index_that_was_there(index: Path) -> None:
         bm25.create(broken(), index, name="cats", overwrite=True)
     assert index_folder.verify(index).counts["passages"] == 3
     assert list(index.parent.iterdir()) == [index]
+
+
+def test_of_two_builds_the_second_to_finish_replaces_nothing_unasked(tmp_path: Path) -> None:
+    """Both had found the place free when they began; the first one's index went."""
+    place = tmp_path / "i"
+
+    def slow() -> Iterator[Passage]:
+        yield CATS[0]
+        bm25.create(CATS, place, name="first")
+        yield CATS[1]
+
+    with pytest.raises(UsageError, match="is an index already"):
+        bm25.create(slow(), place, name="second")
+    assert index_folder.verify(place).name == "first"
+    assert list(tmp_path.iterdir()) == [place]
+    bm25.create(CATS[:2], place, name="third", overwrite=True)
+    assert index_folder.verify(place).name == "third"
+    (tmp_path / "empty").mkdir()
+    bm25.create(CATS, tmp_path / "empty", name="fourth")
+    assert index_folder.verify(tmp_path / "empty").name == "fourth"
+
+
+def test_damage_is_told_and_never_a_traceback(index: Path) -> None:
+    """Sizes still fit after a flipped bit; postings then point beyond the passages."""
+    for path in sorted(index.iterdir()):
+        whole = path.read_bytes()
+        for at in range(0, len(whole), max(1, len(whole) // 40)):
+            damaged = bytearray(whole)
+            damaged[at] ^= 0x80
+            path.write_bytes(damaged)
+            with suppress(IndexMismatch):
+                bm25.build(index=index).search(["cat", "birds fly", "dog"], k=3)
+        path.write_bytes(whole)
+    assert len(bm25.build(index=index).search(["cat"], k=3)[0]) == 3
+    indices = index / "indices.csc.index.npy"
+    data = bytearray(indices.read_bytes())
+    data[-1] ^= 0x40
+    indices.write_bytes(data)
+    with pytest.raises(IndexMismatch, match=r"is damaged.*--verify"):
+        bm25.build(index=index).search(["cat", "birds", "fly", "dog", "ran", "sat"], k=3)
 
 
 def test_overwriting_is_asked_for_and_spares_what_is_no_index(index: Path, tmp_path: Path) -> None:

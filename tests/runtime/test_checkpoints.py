@@ -1,6 +1,8 @@
 """What is kept of a run, and that it goes on only with what it was begun with."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,32 @@ def deps(*replies: str | Exception, **options: Any) -> Deps:
 
 def workflow(**options: Any) -> Workflow:
     return Workflow("naive", naive.build(**options), options)
+
+
+def test_damage_is_found_and_told(tmp_path: Path) -> None:
+    """Every byte of a state is hashed: LangGraph makes something else of what it cannot read."""
+    path = tmp_path / "checkpoints"
+    with Checkpoints.open(path) as opened:
+        run(workflow(), QUESTION, deps("Ada"), checkpointer=opened.saver, run_id="one")
+    with closing(sqlite3.connect(path)) as connection:
+        [(state,)] = connection.execute("SELECT checkpoint FROM checkpoints")
+    for at in (0, 40, len(state) // 2, len(state) - 1):
+        damaged = bytearray(state)
+        damaged[at] ^= 4
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE checkpoints SET checkpoint = ?", (bytes(damaged),))
+        with Checkpoints.open(path) as opened, pytest.raises(UsageError, match="are damaged"):
+            run(workflow(), QUESTION, deps("Ada"), checkpointer=opened.saver, run_id="one")
+
+
+def test_another_program_s_database_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "bookmarks.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bookmarks (address TEXT)")
+    with pytest.raises(UsageError, match="another program's database"):
+        Checkpoints.open(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("bookmarks",)]
 
 
 def test_what_is_read_back_equals_what_was_written() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hopscope.runtime import json_records
 from hopscope.runtime.corpus import Corpus
 from hopscope.runtime.errors import CorpusError
 from hopscope.runtime.json_records import BLOCK
@@ -123,6 +124,52 @@ def test_half_of_a_surrogate_pair_is_replaced_and_counted(tmp_path: Path, form: 
     for _ in range(2):  # reading again counts anew
         assert [p.text for p in corpus] == ["a \ufffd", "😀", r"\ud83d"]
         assert corpus.replaced == 1
+
+
+def test_a_record_beyond_the_limit_is_named_and_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gzip of 2.9 MB with one record of 3 GB ended the process."""
+    monkeypatch.setattr(json_records, "LONGEST", 1 << 20)
+    path = tmp_path / "corpus.jsonl.gz"
+    long = b'{"text": "' + b"a" * (50 << 20) + b'"}'
+    path.write_bytes(gzip.compress(GOOD.encode() + long + b'\n{"id": "c", "text": "y"}'))
+    listed = tmp_path / "list.json.gz"
+    listed.write_bytes(gzip.compress(b"[" + GOOD.encode() + b"," + long + b"]"))
+    tracemalloc.start()
+    with pytest.raises(CorpusError, match="line 2: the record is longer than 1 MiB"):
+        list(Corpus(path))
+    corpus = Corpus(path, skip=True)
+    assert [passage.id for passage in corpus] == ["a", "c"]
+    assert corpus.skipped == 1
+    with pytest.raises(CorpusError, match="line 2: the record is longer than 1 MiB"):
+        list(Corpus(listed))
+    assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("at", [12, 40, 200, -6])
+def test_a_damaged_gzip_file_is_named(tmp_path: Path, at: int) -> None:
+    lines = "".join(f'{{"text": "{i * i}"}}\n' for i in range(99))
+    data = bytearray(gzip.compress(lines.encode()))
+    data[at] ^= 0xFF
+    path = tmp_path / "corpus.jsonl.gz"
+    path.write_bytes(data)
+    with pytest.raises(CorpusError, match=r"corpus\.jsonl\.gz(, line \d+: | is a damaged gzip)"):
+        list(Corpus(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"id": ' + "9" * 5000 + ', "text": "a"}', "line 1: a number with more than 4,300 digits"),
+        ('{"text": ' + "[" * 99_999, "line 1: JSON that is nested too deep"),
+    ],
+)
+def test_json_that_python_cannot_hold_is_told(tmp_path: Path, text: str, told: str) -> None:
+    for form in (text, f"[{text}]"):
+        with pytest.raises(CorpusError, match=told):
+            list(Corpus(write(tmp_path, form)))
 
 
 BROKEN = (

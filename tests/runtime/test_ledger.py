@@ -167,7 +167,14 @@ def test_the_longest_name_counts_and_a_file_stands_before_the_table(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("= 1", "no TOML"), ("[models]\nx = 3", "models.x"), ("cost = 1", "cost: Extra")],
+    [
+        ("= 1", "not TOML"),
+        (f"retrieval = {'9' * 5000}", "not TOML that can be read: .*4300 digits"),
+        (f"x = {'[' * 5000}{']' * 5000}", "nested too deep"),
+        ("models = 3", "models"),
+        ("[models]\nx = 3", "models.x"),
+        ("cost = 1", "cost: Extra"),
+    ],
 )
 def test_a_broken_table_says_where(tmp_path: Path, text: str, told: str) -> None:
     own = tmp_path / "prices.toml"

@@ -11,7 +11,8 @@ from run_examples import a_run, credits_of
 from sqlalchemy import text
 
 from hopscope.runtime.errors import MissingExtra, StoreError, UsageError
-from hopscope.store import location
+from hopscope.store import location, migrate
+from hopscope.store.database import Database
 from hopscope.store.location import default_url, display, resolve
 from hopscope.store.store import Store
 
@@ -48,6 +49,60 @@ def test_a_folder_that_is_not_writable(tmp_path: Path) -> None:
         Store.open(tmp_path / "x.db")
     with unprivileged(), pytest.raises(StoreError, match=r"cannot use .*--db or HOPSCOPE_DB"):
         Store.open(tmp_path / "new" / "x.db")
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    """A folder that can be read only, as on a read-only mount."""
+    for parent in (folder, *folder.parents[:3]):
+        parent.chmod(0o755)
+    folder.chmod(0o555)
+    try:
+        with unprivileged():
+            yield
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_read_only_database_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "100%.db"
+    with Store.open(file) as store:
+        store.save(a_run())
+        store.save_credits(credits_of(a_run()))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with unwritable(tmp_path):
+        with Store.open(file, create=False, reading=True) as store:
+            assert store.load("run-1") == a_run()
+            assert store.verify() == []
+            assert store.name == str(file)
+            with pytest.raises(StoreError, match="copy it, with the files beside it"):
+                store.save(a_run("run-2"))
+        with pytest.raises(StoreError, match="not writable"):
+            Store.open(file, create=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_read_only_database_with_a_log_beside_it_is_read_whole(tmp_path: Path) -> None:
+    """The log holds what is not yet in the file: to leave it out would lose runs silently."""
+    file = tmp_path / "runs.db"
+    with Store.open(file) as writer:
+        writer.save(a_run())
+        for path in tmp_path.iterdir():
+            path.chmod(0o444)
+        with unwritable(tmp_path), Store.open(file, create=False, reading=True) as store:
+            assert store.load("run-1") == a_run()
+        for path in tmp_path.iterdir():
+            path.chmod(0o644)
+
+
+def test_an_older_read_only_database_is_refused(tmp_path: Path) -> None:
+    database = Database(resolve(tmp_path / "runs.db"))
+    database.prepare()
+    with database.migrating() as connection:
+        migrate.run_alembic(connection, "m006")
+    database.close()
+    with unwritable(tmp_path), pytest.raises(StoreError, match=r"older Hopscope .* copy it"):
+        Store.open(tmp_path / "runs.db", create=False, reading=True)
 
 
 def test_a_file_that_is_not_writable(tmp_path: Path) -> None:

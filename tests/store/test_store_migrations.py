@@ -138,20 +138,44 @@ def test_another_program_s_tables_are_left_alone(url: str) -> None:
     database = Database(resolve(url))
     with database.writing() as connection:
         connection.execute(text("CREATE TABLE runs (their_own TEXT)"))
-    with pytest.raises(StoreError, match=r"another program: it has tables named runs"):
+    with pytest.raises(StoreError, match=r"another program: .*\(runs\)"):
         Store.open(url)
     database.close()
 
 
-def test_tables_of_other_names_do_not_matter(url: str) -> None:
+def test_a_database_of_another_program_is_left_as_it_is(url: str) -> None:
+    """22 tables were written beside theirs, unless one had the name of ours."""
     database = Database(resolve(url))
     with database.writing() as connection:
-        connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
+        connection.execute(text("CREATE TABLE bookmarks (address TEXT)"))
+    with pytest.raises(StoreError, match=r"another program: .*\(bookmarks\); choose another"):
+        Store.open(url)
+    with database.reading() as connection:
+        assert inspect(connection).get_table_names() == ["bookmarks"]
     database.close()
-    kept = a_run()
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_on_postgresql_a_schema_of_its_own_will_do(url: str) -> None:
+    database = Database(resolve(url))
+    with database.writing() as connection:
+        connection.execute(text("CREATE TABLE bookmarks (address TEXT)"))
+        connection.execute(text("CREATE SCHEMA hopscope"))
+    with Store.open(f"{url}?options=-csearch_path%3Dhopscope") as store:
+        store.save(a_run())
+        assert store.load("run-1") == a_run()
+    with database.reading() as connection:
+        assert inspect(connection).get_table_names() == ["bookmarks"]
+        assert "runs" in inspect(connection).get_table_names(schema="hopscope")
+    database.close()
+
+
+def test_a_database_of_ours_may_have_other_tables(url: str) -> None:
+    with Store.open(url) as store, store._database.writing() as connection:
+        connection.execute(text("CREATE TABLE bookmarks (address TEXT)"))
     with Store.open(url) as store:
-        store.save(kept)
-        assert store.load(kept.id) == kept
+        store.save(a_run())
+        assert store.load("run-1") == a_run()
 
 
 def test_opening_a_current_database_loads_neither_alembic_nor_torch(url: str) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from hopscope.cli.main import main
 from hopscope.runtime.errors import StoreError, UsageError
+from hopscope.store.location import resolve
 from hopscope.store.schema import metadata
 from hopscope.store.store import Store
 
@@ -63,6 +64,14 @@ def test_errors_name_the_database_without_it(
         Store.open(url.replace(old, new))
     assert PASSWORD not in str(caught.value)
     assert "wrong-word" not in str(caught.value)
+
+
+def test_an_at_sign_in_a_password_does_not_end_it() -> None:
+    """What follows it was taken for the host, and shown."""
+    with pytest.raises(UsageError, match="%40") as caught:
+        Store.open("postgresql://me:kept@itself@127.0.0.1/runs")
+    assert "itself" not in str(caught.value)
+    assert resolve("postgresql://me:kept%40itself@127.0.0.1/runs").password == "kept@itself"
 
 
 @on_postgresql
