@@ -26,7 +26,7 @@ from hopscope.runtime.expression import (
 from hopscope.runtime.expression import sources as names
 from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
 from hopscope.runtime.retrievers._composed import Composed, Stage, Staged
-from hopscope.runtime.stages import Fusion
+from hopscope.runtime.stages import Fusion, Reranker
 
 LISTWISE, SUMMARY = Choice("listwise"), Choice("summary")
 ASKS = frozenset({"reader", "meter"})
@@ -75,6 +75,22 @@ def fusion(wanted: Fuse) -> Fusion:
         UsageError: it is not there, or its options are not as given.
     """
     made: Fusion = _named(wanted, {})()
+    return made
+
+
+def reranker(wanted: Rerank) -> Reranker:
+    """What puts candidates in order by a model of its own, which is loaded.
+
+    Raises:
+        UsageError: it is not there, its options are not as given, or it asks a reader.
+    """
+    build = _named(wanted, {"reader": None, "meter": None, "seed": 0})
+    if ASKS & build.keywords.keys():
+        raise UsageError(
+            f"{wanted.operator}: asks a reader. Take @RR, by the run's reader, or a model of its "
+            "own, as @RR(encoder:MODEL) or @RR(cross_encoder:MODEL)"
+        )
+    made: Reranker = build()
     return made
 
 

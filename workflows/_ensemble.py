@@ -3,7 +3,7 @@
 Invariant: which node comes next follows from the state alone, so a run that was stopped can go on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypedDict
 
@@ -12,11 +12,11 @@ from langgraph.graph import StateGraph
 from hopscope.runtime import composition
 from hopscope.runtime import state as shared
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.expression import Expression, Fuse, Keep, Source
+from hopscope.runtime.expression import Choice, Expression, Fuse, Keep, Rerank, Source
 from hopscope.runtime.expression import sources as names_in
 from hopscope.runtime.rerankers._order import by_place
 from hopscope.runtime.rerankers._ranking import rank, windows
-from hopscope.runtime.stages import Fusion
+from hopscope.runtime.stages import Candidates, Fusion, Reranker
 from hopscope.runtime.state import Deps, declined
 from hopscope.runtime.types import Hit, Passage
 from hopscope.workflows import _eor_prompts
@@ -50,6 +50,8 @@ class Window(NamedTuple):
     ranking: tuple[Hit, ...]
     ok: bool | None
     """Whether the reply could be read; None when there was nothing to ask."""
+    last: bool
+    """Whether the list is ranked now."""
 
 
 class State(shared.State, Ensemble, total=False): ...
@@ -68,6 +70,8 @@ class Plan:
     pool: tuple[Retriever, ...]
     sources: Sources
     fusions: Mapping[Fuse, Fusion]
+    rerankers: Mapping[Choice, Reranker]
+    """Those with a model of their own; without one the reader ranks."""
 
     def __post_init__(self) -> None:
         """
@@ -142,18 +146,21 @@ class Plan:
         summary = state.get("summary")
         return self.document(state) if summary is None else _eor_prompts.as_document(summary)
 
-    def windows(self, ranking: Sequence[Hit]) -> list[slice]:
-        return windows(len(ranking), WINDOW, STRIDE)
-
     def rank_window(self, state: State, deps: Deps) -> Window:
-        """One reply of the reader: the next window of the list that is being reranked."""
+        """One reply of the reader: the next window of the list that is being reranked. A reranker
+        with a model of its own ranks the whole list at once."""
         unit, t = self.to_rerank(state) or Unit(Source("")), state.get("windows", 0)
         ranking = state["ranking"] if t else self.listed(unit.of, state["lists"])
-        here = self.windows(ranking)[t]
+        if unit.by:
+            given = Candidates(state["question"].text, ranking)
+            [found] = self.rerankers[unit.by].rerank([given])
+            return Window(unit.listed, found.hits, found.ok, last=True)
+        stretches = windows(len(ranking), WINDOW, STRIDE)
+        here = stretches[t]
         passages = tuple(hit.passage for hit in ranking)
         ranked, ok = rank(deps, state["question"].text, passages[here], "relevance")
         order = (*passages[: here.start], *ranked, *passages[here.stop :])
-        return Window(unit.listed, by_place(order), ok)
+        return Window(unit.listed, by_place(order), ok, last=t + 1 == len(stretches))
 
     def evidence(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
         """Of the document what was retrieved: what the reader knows by itself is no evidence."""
@@ -176,4 +183,6 @@ def make_plan(pool: str, sources: str, depth: int) -> Plan:
     units = [unit for retriever in retrievers for unit in retriever.units]
     fused = {unit.of: composition.fusion(unit.of) for unit in units if isinstance(unit.of, Fuse)}
     deepest = max([depth, *(unit.deepest for unit in units)])
-    return Plan(retrievers, Sources(configure(sources), deepest), fused)
+    choices = {unit.by: Rerank(unit.of, unit.by) for unit in units if unit.by}
+    rerankers = {by: composition.reranker(wanted) for by, wanted in choices.items()}
+    return Plan(retrievers, Sources(configure(sources), deepest), fused, rerankers)

@@ -9,6 +9,7 @@ from hopscope.runtime import expression, expression_parser
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.expression import (
     REFREE,
+    Choice,
     Compress,
     Expression,
     Fuse,
@@ -29,6 +30,8 @@ class Unit(NamedTuple):
     rerank: bool = False
     k: int | None = None
     """How many of the first are kept; None keeps all there are."""
+    by: Choice | None = None
+    """What it is reranked by; None is the run's reader, listwise."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -44,7 +47,7 @@ class Unit(NamedTuple):
     @property
     def listed(self) -> str:
         """The ranking it takes its passages from; units that differ only in `k` share it."""
-        return str(self.of) + ("@RR" if self.rerank else "")
+        return str(Rerank(self.of, self.by) if self.rerank else self.of)
 
     def __str__(self) -> str:
         return self.listed + (f"@{self.k}" if self.k is not None else "")
@@ -87,12 +90,12 @@ def _unit(expression: Expression) -> Unit:
     match expression:
         case Source() | Fuse():
             found = Unit(expression)
-        case Rerank(Source() | Fuse() as of, None):
-            found = Unit(of, rerank=True)
+        case Rerank(Source() | Fuse() as of, by):
+            found = Unit(of, rerank=True, by=by)
         case Keep(Source() | Fuse() as of, k):
             found = Unit(of, k=k)
-        case Keep(Rerank(Source() | Fuse() as of, None), k):
-            found = Unit(of, rerank=True, k=k)
+        case Keep(Rerank(Source() | Fuse() as of, by), k):
+            found = Unit(of, rerank=True, k=k, by=by)
         case _:
             _refuse(expression)
     if isinstance(found.of, Fuse) and not all(map(_fusible, found.of.parts)):
@@ -107,6 +110,6 @@ def _fusible(part: Part) -> bool:
 def _refuse(expression: Expression) -> NoReturn:
     raise UsageError(
         f"{expression} in EoR's pool: its retrievers are sources, or fusions of sources, with @RR "
-        "and then @k, joined by & and at the end compressed by @CP; @RR and @CP are always by the "
-        "reader"
+        "or @RR(encoder:MODEL) and then @k, joined by & and at the end compressed by @CP, which is "
+        "always by the reader"
     )

@@ -7,9 +7,10 @@ Retrieval-Augmented Large Language Models, Findings of ACL 2024 (arXiv 2405.2068
                 ↑                                         │
                 └─────────────────────────────────────────┘  for each retriever of the pool
 
-    retrieve: one source after the other; rerank (@RR): one window after the other, by the reader;
-    compress (@CP): a summary by the reader. What a retriever does not need or an earlier one has
-    done is passed over.
+    retrieve: one source after the other; rerank (@RR): one window after the other, by the reader,
+    or the whole list by a model of its own, as the paper does with Contriever; compress (@CP): a
+    summary by the reader. What a retriever does not need or an earlier one has done is passed
+    over.
 """
 
 from functools import partial
@@ -39,11 +40,10 @@ def retrieve(state: State, deps: Deps, *, plan: Plan) -> Update:
 @step("rank")
 def rerank(state: State, deps: Deps, *, plan: Plan) -> Update:
     """Rank one window; after the last, the list is ranked."""
-    name, ranking, ok = plan.rank_window(state, deps)
-    left = state.get("windows", 0) + 1 < len(plan.windows(ranking))
-    lists = state["lists"] if left else {**state["lists"], name: ranking}
+    name, ranking, ok, last = plan.rank_window(state, deps)
+    lists = {**state["lists"], name: ranking} if last else state["lists"]
     update: Update = {"lists": lists, "ranking": ranking, "output": name}
-    update |= {"windows": state.get("windows", 0) + 1 if left else 0}
+    update |= {"windows": 0 if last else state.get("windows", 0) + 1}
     update |= {"evidence": plan.evidence(state, lists)}
     return update if ok is None else {**update, "parse_ok": ok}
 

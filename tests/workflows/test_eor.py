@@ -9,12 +9,15 @@ import pytest
 
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Entailment
+from hopscope.runtime.rerankers import encoder
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.similarities import bertscore
+from hopscope.runtime.stages import Candidates
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import GenerationRequest, Passage, Question, Run
+from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question, Run
 from hopscope.workflows import _ensemble, _similarities, _sources, _weights, eor
 from hopscope.workflows._voting import Rule
+from tests import encoders
 from tests.fakes import ENTAILS, NEUTRAL, ScriptedEntailment
 from tests.probes import Say, Speaker, script, task
 from tests.talk import Reply, ScriptedRetriever, Talker
@@ -72,6 +75,30 @@ def test_each_retriever_answers_and_the_answers_vote() -> None:
     assert "A summary." in reader.requests[2].prompt.messages[0].content
     assert background.text == "Tarn was born."
     assert reader.requests[5].prompt.messages[0].content == "You answer questions."
+
+
+def test_a_model_of_its_own_reranks_the_whole_list(tmp_path: Path) -> None:
+    """The paper reranks by Contriever; the pool knew no reranker but the reader."""
+    words = [
+        Passage(id=str(i), text=text) for i, text in enumerate(("fox", "hen barn", "alba film"))
+    ]
+    spec = f"encoder:contriever:{encoders.bert(tmp_path / 'model')}"
+    pool = f'Wiki@RR("{spec}")@2,Wiki@RR("{spec}")@1,Wiki@1'
+    result, reader, _ = ask(["Tarn", "Tarn", "Miskel"], words, pool=pool)
+    assert [s.name for s in result.steps] == ["retrieve", "rerank", *["generate"] * 3, "vote"]
+    assert (result.steps[1].usage.calls, result.steps[1].parse_ok) == (0, None)
+    alone = encoder.build(model=spec.partition(":")[2], device="cpu")
+    hits = tuple(Hit(passage=passage, score=0) for passage in words)
+    [expected] = alone.rerank([Candidates(QUESTION.text, hits)])
+    best = tuple(hit.passage.id for hit in expected.hits)
+    assert [s.shown for s in result.steps[2:5]] == [best[:2], best[:1], ("0",)]
+    assert len(reader.requests) == 3
+
+
+@pytest.mark.parametrize("by", ["utility", "listwise", "encoder:minilm,reader=tiny"])
+def test_a_reranker_that_asks_a_reader_is_refused(by: str) -> None:
+    with pytest.raises(UsageError, match=r"@RR\(.*asks"):
+        eor.build(pool=f"Wiki@RR({by})")
 
 
 def test_the_evidence_is_what_the_winner_found() -> None:

@@ -21,6 +21,12 @@ FUSED = Fuse(Choice("rrf", (("k", "10"),)), (Part(SE), Part(Keep(WIKI, 5), 2)))
         ("SE@RR@5&Wiki@5@CP", (Unit(SE, rerank=True, k=5), Unit(WIKI, k=5)), True),
         ('"my index"@RR', (Unit(Source("my index"), rerank=True),), False),
         ("rrf(SE,2*Wiki@5,k=10)", (Unit(FUSED),), False),
+        ("SE@RR(encoder:m)@5", (Unit(SE, True, 5, by=Choice("encoder:m")),), False),
+        (
+            "rrf(SE,2*Wiki@5,k=10)@RR(encoder:m)",
+            (Unit(FUSED, True, by=Choice("encoder:m")),),
+            False,
+        ),
         ("rrf(SE,2*Wiki@5,k=10)@RR@3&SE@CP", (Unit(FUSED, True, 3), Unit(SE)), True),
     ],
 )
@@ -33,7 +39,6 @@ def test_the_paper_s_pool_is_understood(text: str, units: tuple[Unit, ...], comp
     "text",
     [
         "a@5@RR",
-        "a@RR(cross_encoder:m)",
         "a@CP(selective_context)",
         "(a&b)@5",
         "rrf(a@RR,b)",
