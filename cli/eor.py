@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopscope.cli import render, retrieval, wiring
+from hopscope.cli import metrics, render, retrieval, wiring
 from hopscope.cli.run import CorpusSpec, EntailmentSpec, Options, ReaderSpec, Seed
 from hopscope.cli.written import Overwrite, check_free
 
@@ -42,6 +42,26 @@ def fit(
         int | None,
         typer.Option(min=1, envvar="HOPSCOPE_EOR_LIMIT", help="Take the first questions only."),
     ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metric",
+            "-m",
+            metavar="NAME[:VALUE]",
+            envvar="HOPSCOPE_EOR_METRIC",
+            help="What the weights make as high as they can: a metric of answers (`hopscope list "
+            "metrics`), by default exact_match; repeated, the mean of all.",
+        ),
+    ] = None,
+    metric_entailment: Annotated[
+        str | None,
+        typer.Option(
+            "--metric-entailment",
+            metavar="NAME[:MODEL]",
+            envvar="HOPSCOPE_EOR_METRIC_ENTAILMENT",
+            help="What --metric equivalence asks, as bem:MODEL; by default what --entailment says.",
+        ),
+    ] = None,
     evaluations: Annotated[
         int,
         typer.Option(
@@ -73,6 +93,10 @@ def fit(
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
     built = wiring.workflow("eor", options)
+    judges = [
+        metrics.metric(name, reader=reader, entailment=metric_entailment or entailment)
+        for name in metric or ["exact_match"]
+    ]
     asked = _questions(dataset)[:limit]
     render.progress("loading the corpus and the reader")
     model = wiring.reader(reader)
@@ -108,6 +132,7 @@ def fit(
     weights = eor_fit.fit(
         runs,
         eor_fit.rule_of(built.options),
+        metrics=judges,
         evaluations=evaluations,
         restarts=restarts,
         seed=seed,
@@ -121,8 +146,9 @@ def fit(
     for similarity, weight in weights.similarities.items():
         typer.echo(f"{weight:.3f}  {similarity} (similarity)")
     told = weights.learned
+    name = "right" if not metric else " + ".join(judge.name for judge in judges)
     typer.echo(
-        f"right: {told['accuracy']:.3f} of {told['questions']} questions; best retriever alone "
+        f"{name}: {told['accuracy']:.3f} of {told['questions']} questions; best retriever alone "
         f"{told['best_alone']:.3f}, any of the pool {told['oracle']:.3f}",
         err=True,
     )

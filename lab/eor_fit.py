@@ -1,10 +1,11 @@
 """Learns the weights that EoR's voter goes by, from questions with known answers.
 
 The pool answers each question once; the votes are then counted again and again with other weights,
-on similarities that were computed once. The share of right answers is piecewise constant in the
+on similarities that were computed once. How right the answers are is piecewise constant in the
 weights, so the search starts several times and keeps the best of all it has seen.
 
-Source: Li et al. 2024 (arXiv 2405.20680), section 4.2: Nelder-Mead, all weights in [0, 0.6].
+Source: Li et al. 2024 (arXiv 2405.20680), section 4.2: Nelder-Mead, all weights in [0, 0.6], exact
+match, BEM or the mean of both as what is made as high as can be; here it is any metrics.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from hopscope.runtime.answers import exact_match
 from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.json_records import JsonRecords
 from hopscope.runtime.types import Question, Run
+from hopscope.tracing.answer_metrics import exact_match
+from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case
 from hopscope.workflows import _voting
 from hopscope.workflows._ballot import Ballot
 from hopscope.workflows._voting import Floats, Rule
@@ -42,7 +44,7 @@ class Votes(NamedTuple):
     """What the voter needs of all questions, whatever the weights."""
 
     similarities: Floats  # (question, similarity, answer, answer)
-    right: Floats  # (question, answer): 1 where it equals a gold alias
+    right: Floats  # (question, answer): the mean of the metrics
 
 
 def questions(path: Path) -> list[Question]:
@@ -69,20 +71,33 @@ def questions(path: Path) -> list[Question]:
     return found
 
 
-def votes(runs: Iterable[Run]) -> tuple[tuple[str, ...], Votes]:
+def votes(
+    runs: Iterable[Run], metrics: Sequence[AnswerMetric] = ()
+) -> tuple[tuple[str, ...], Votes]:
     """The similarities that were used, by name, and the votes of finished runs.
 
+    Args:
+        metrics: how right an answer is, as their mean; none is exact match. A question that one
+            of them cannot measure teaches nothing.
+
     Raises:
-        HopscopeError: a run did not come to a vote.
+        HopscopeError: a run did not come to a vote, or a model failed.
         UsageError: there is nothing to learn from.
     """
-    ballots = [(ballot_of(run), run.question.answers) for run in runs]
+    ballots = [(ballot_of(run), run.question) for run in runs]
     names = tuple(ballots[0][0].similarities) if ballots else ()
     if not names:
         raise UsageError("there is nothing to learn: no similarity has its model, or no question")
+    cases = [Case(question, answer) for ballot, question in ballots for answer in ballot.answers]
+    told = [metric.score(cases) for metric in metrics or [exact_match.build()]]
+    values = [[np.nan if m.value is None else m.value for m in found] for found in told]
+    right = np.mean(values, axis=0).reshape(len(ballots), -1)
+    measured = ~np.isnan(right).any(axis=1)
+    if not measured.any():
+        reason = next(m.reason for found in told for m in found if m.value is None)
+        raise UsageError(f"there is nothing to learn: no answer can be judged ({reason})")
     tensors = [[ballot.similarities[name] for name in names] for ballot, _ in ballots]
-    right = [[exact_match(a, golds) for a in ballot.answers] for ballot, golds in ballots]
-    return names, Votes(np.array(tensors, float), np.array(right, float))
+    return names, Votes(np.array(tensors, float)[measured], right[measured])
 
 
 def ballot_of(run: Run) -> Ballot:
@@ -102,7 +117,7 @@ def rule_of(options: Mapping[str, Any]) -> Rule:
 
 
 def accuracy(votes: Votes, weights: Floats, rule: Rule) -> float:
-    """Share of questions whose chosen answer is right; `weights` are ω^s, then ω^r."""
+    """How right the chosen answers are, on average; `weights` are ω^s, then ω^r."""
     kinds = votes.similarities.shape[1]
     similarity = _voting.weighted(votes.similarities, weights[:kinds])
     winner = _voting.vote(similarity, weights[kinds:], rule).winner
@@ -166,6 +181,7 @@ def fit(
     runs: Iterable[Run],
     rule: Rule,
     *,
+    metrics: Sequence[AnswerMetric] = (),
     evaluations: int = 2000,
     restarts: int = 5,
     seed: int = 0,
@@ -176,8 +192,8 @@ def fit(
     Raises:
         HopscopeError: as `votes`.
     """
-    runs = list(runs)
-    names, cast = votes(runs)
+    runs, metrics = list(runs), metrics or [exact_match.build()]
+    names, cast = votes(runs, metrics)
     pool = ballot_of(runs[0]).pool
     starts = starting_points(cast, restarts=restarts, seed=seed)
     found = search(lambda point: accuracy(cast, point, rule), starts, evaluations=evaluations)
@@ -195,7 +211,7 @@ def fit(
             "alone": dict(zip(pool, map(float, alone), strict=True)),
             "best_alone": float(alone.max()),
             "oracle": float(cast.right.max(axis=1).mean()),
-            "metric": "exact match",
+            "metric": " + ".join(metric.estimator for metric in metrics),
             "evaluations": found.evaluations,
             "restarts": len(starts),
             "seed": seed,

@@ -17,12 +17,15 @@ from hopscope.runtime.state import Deps
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
+    Measurement,
     Passage,
     Question,
     Run,
     Scored,
     ScoreRequest,
 )
+from hopscope.tracing.answer_metrics import contains
+from hopscope.tracing.answer_metrics._metric import Case
 from hopscope.workflows import _weights, eor
 from hopscope.workflows._voting import Floats, Rule
 from tests.probes import Speaker, script
@@ -61,6 +64,19 @@ def test_the_best_that_was_met_is_kept_not_the_last() -> None:
     assert found.value == 5
 
 
+class ScriptedJudge:
+    """A graded metric by hand."""
+
+    name = estimator = "scripted"
+    binary = False
+
+    def __init__(self, values: dict[str, float]) -> None:
+        self._values = values
+
+    def score(self, cases: Sequence[Case]) -> list[Measurement]:
+        return [Measurement(value=self._values.get(case.answer or "", 0.0)) for case in cases]
+
+
 def runs(*answers: tuple[str, ...], gold: str = "right") -> list[Run]:
     """One question for each row of answers, in the order of the pool."""
     built = Workflow("eor", eor.build(pool=",".join(POOL), similarities="exact"), {})
@@ -93,6 +109,27 @@ def test_accuracy_is_that_of_the_votes_the_workflow_would_hold() -> None:
     assert names == ("exact",)
     assert accuracy(cast, np.array([1, 1, 1, 1, 1.0]), Rule()) == pytest.approx(1 / 3)
     assert accuracy(cast, np.array([1, 1, 0, 0, 0.0]), Rule()) == 1
+
+
+def test_it_learns_by_any_metric_and_by_the_mean_of_several() -> None:
+    """Weights could be learned by exact match only; the paper names BEM and the mean, too."""
+    done = runs(("rightly", "b", "b", "right so"), ("rightly", "c", "c", "d"))
+    judge = ScriptedJudge({"rightly": 1.0, "right so": 0.5})
+    by_judge = eor_fit.votes(done, [judge])[1].right
+    assert by_judge.tolist() == [[1, 0, 0, 0.5], [1, 0, 0, 0]]
+    both = eor_fit.votes(done, [contains.build(), judge])[1].right
+    assert both.tolist() == [[0.5, 0, 0, 0.75], [0.5, 0, 0, 0]]
+    learned = fit(done, Rule(), metrics=[judge], seed=1)
+    assert (learned.learned["accuracy"], learned.learned["metric"]) == (1, "scripted")
+    exact = fit(done, Rule(), seed=1).learned
+    assert (exact["oracle"], exact["questions"]) == (0, 2)
+
+
+def test_a_question_that_cannot_be_judged_teaches_nothing() -> None:
+    done = [*runs(("right", "b", "b", "b")), *runs(("right", "b", "b", "b"), gold="The")]
+    assert fit(done, Rule(), seed=1).learned["questions"] == 1
+    with pytest.raises(UsageError, match=r"no answer can be judged \(no gold answer is left"):
+        fit(done[1:], Rule())
 
 
 def test_starting_points_are_as_many_as_asked_for() -> None:
@@ -148,13 +185,17 @@ def test_the_command_writes_a_file_that_run_takes(
     file = tmp_path / "w.json"
     options = ["-o", "pool=Wiki@1,ReFree", "-o", "depth=3", "-o", "max_tokens=4"]
     learn = ["eor", "fit", "hopland", "--out", str(file), "--limit", "2", "--evaluations", "20"]
+    learn += ["-m", "exact_match", "-m", "equivalence", "--metric-entailment", "equivalence"]
     with pytest.raises(SystemExit) as done:
         main([*learn, *options])
     assert done.value.code == 0
-    assert "Wiki@1" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "Wiki@1" in printed.out
+    assert "exact_match + equivalence: " in printed.err
     told = json.loads(file.read_text())
     assert (told["version"], told["pool"]) == (1, ["Wiki@1", "ReFree"])
     assert told["learned"]["questions"] == 2
+    assert "equivalence(entailment=equivalence:" in told["learned"]["metric"]
     assert eor.build(pool="Wiki@1,ReFree", weights=str(file))
     with pytest.raises(UsageError, match=r"for the pool Wiki@1,ReFree, not for Wiki@5"):
         eor.build(weights=str(file))

@@ -180,7 +180,10 @@ def test_label_order() -> None:
 PAIRED = {0: "not_equivalent", 1: "equivalent"}
 
 
-@pytest.mark.parametrize("labels", [PAIRED, {0: "equivalent", 1: "not_equivalent"}])
+UNNAMED = {0: "LABEL_0", 1: "LABEL_1"}
+
+
+@pytest.mark.parametrize("labels", [PAIRED, {0: "equivalent", 1: "not_equivalent"}, UNNAMED])
 def test_bem_reads_answer_then_gold_and_question(labels: dict[int, str], tmp_path: Path) -> None:
     """With the labels turned round the same output must mean the opposite."""
     folder = save(tmp_path / "model", "bert", labels)
@@ -194,11 +197,37 @@ def test_bem_reads_answer_then_gold_and_question(labels: dict[int, str], tmp_pat
     )
     with torch.inference_mode():
         row = model(**encoded).logits.softmax(-1)[0].tolist()
-    right = next(index for index, label in labels.items() if label == "equivalent")
+    right = next(index for index, label in labels.items() if label in ("equivalent", "LABEL_1"))
     assert list(found) == pytest.approx([row[right], 0, row[1 - right]], abs=1e-5)
 
 
-@pytest.mark.parametrize("labels", [{0: "LABEL_0", 1: "LABEL_1"}, {0: "yes", 1: "same"}, LABELS])
+def test_bem_can_be_told_which_class_is_equivalent(tmp_path: Path) -> None:
+    folder = str(save(tmp_path / "model", "bert", UNNAMED))
+    one, other = (bem.build(model=folder, equivalent=number) for number in (1, 0))
+    [found], [turned] = one.classify(STATEMENTS[:1]), other.classify(STATEMENTS[:1])
+    assert tuple(found) == pytest.approx((turned.contradiction, 0, turned.entailment))
+    assert one.name != other.name  # what is kept of one must not be taken for the other
+    with pytest.raises(UsageError, match="equivalent=2 is no class"):
+        bem.build(model=folder, equivalent=2)
+
+
+def test_of_a_long_pair_bem_cuts_the_answer_only(tmp_path: Path) -> None:
+    """The gold and the question were cut, too; the authors' code cuts the answer."""
+    folder = save(tmp_path / "model", "bert", UNNAMED)
+    judge, tokens = bem.build(model=str(folder)), AutoTokenizer.from_pretrained(folder)
+    question, gold = "Who is it?", "in Lisbon, where the director lived " * 2
+    answer = "red blue " * 20
+    rest = len(tokens("", f"{gold} {tokens.sep_token or ''} {question}").input_ids)
+    assert 32 < rest < 60  # more than its half of the 64 that the model reads
+    [whole] = judge.classify([Statement(question, answer, gold)])
+    [longer] = judge.classify([Statement(question, answer * 2, gold)])
+    [another] = judge.classify([Statement(question.replace("it", "he"), answer, gold)])
+    assert whole == longer != another
+    # Where the others leave no room, the longer one is cut.
+    assert judge.classify([Statement(question, "red", answer * 2)])
+
+
+@pytest.mark.parametrize("labels", [{0: "yes", 1: "same"}, {0: "LABEL_1", 1: "LABEL_0"}, LABELS])
 def test_bem_refuses_classes_that_do_not_tell(labels: dict[int, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"its classes are {labels[0]}"):
         bem.build(model=str(save(tmp_path / "model", "bert", labels)))

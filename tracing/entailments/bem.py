@@ -3,7 +3,9 @@
 It reads the answer, the gold answer and the question, and says whether the two answers are
 equivalent: P(entailment) is the probability of that class, the rest is contradiction. The texts are
 put in BEM's order: candidate, reference, question, the last two as one text with the model's own
-separator between them. Which class means what is read from the model's `id2label`.
+separator between them. Of a pair that is too long only the candidate loses its end, as in EoR's
+code. Which class means what is read from the model's `id2label`; of classes without names
+(`LABEL_0`, `LABEL_1`) the second is equivalent, as in BEM.
 
 Source: Bulian et al. 2022, "Tomayto, Tomahto. Beyond token-level answer equivalence" (arXiv
 2202.07654).
@@ -26,15 +28,17 @@ def build(
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
     shortcut: Rule = "none",
+    equivalent: int | None = None,
 ) -> Entailment:
     """A judge of answers over a classifier with two classes and safetensors weights.
 
     Args:
         model, revision, device, max_batch_tokens, shortcut: as in `nli`.
+        equivalent: the class, 0 or 1, that means equivalent, where the model does not say so.
 
     Raises:
-        UsageError: the model is not there, cannot be loaded, or its classes do not say which of
-            them means equivalent.
+        UsageError: the model is not there, cannot be loaded, or nothing says which of its two
+            classes means equivalent.
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
@@ -42,6 +46,8 @@ def build(
 
     from hopscope.tracing.entailments._classifier import load_equivalence
 
-    found = load_equivalence(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
+    found = load_equivalence(
+        checkpoint, device=device, max_batch_tokens=max_batch_tokens, equivalent=equivalent
+    )
     shared = GatheredEntailment(found, deterministic=torch.are_deterministic_algorithms_enabled)
     return CachedEntailment(shortened(shared, shortcut))
