@@ -19,6 +19,7 @@ questions. p-values of one family are adjusted by Holm (1979).
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from hopscope.tracing.intervals import LEVEL, clopper_pearson
 Floats = NDArray[np.float64]
 Counts = NDArray[np.uint16]
 
+BONETT_PRICE = "bonett-price"
 RESAMPLES = 2000
 BATCH = 10
 """Resamples that are multiplied at once: with 10,000 questions they stay in a core's cache."""
@@ -203,9 +205,13 @@ def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) ->
     for place, ((one, other), (above, below)) in enumerate(zip(pairs, taken, strict=True)):
         value, measured = values[place], int(below.sum())
         low, high = ends[place] or (None, None)
+        method = bootstrap.method if ends[place] else ""
         p, test = None, ""
         if tests[place] == "mcnemar":
-            p, test = mcnemar(int((above > 0).sum()), int((above < 0).sum())), "mcnemar(exact)"
+            disagreed = int((above > 0).sum()), int((above < 0).sum())
+            p, test = mcnemar(*disagreed), "mcnemar(exact)"
+            low, high = bonett_price(*disagreed, measured)
+            method = BONETT_PRICE
         elif tests[place] == "randomisation":
             p, test = by_place[place], bootstrap.test
         found.append(
@@ -216,7 +222,7 @@ def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) ->
                 total=int(((one.asked > 0) & (other.asked > 0)).sum()),
                 low=low,
                 high=high,
-                interval=bootstrap.method if ends[place] else "",
+                interval=method,
                 p=p,
                 test=test,
             )
@@ -230,6 +236,21 @@ def mcnemar(only_one: int, only_other: int) -> float:
     disagreed, fewer = only_one + only_other, min(only_one, only_other)
     # scipy.stats.binomtest says the same, and takes half a second to import.
     return min(1.0, 2 * float(bdtr(fewer, disagreed, 0.5)))
+
+
+def bonett_price(only_one: int, only_other: int, questions: int) -> tuple[float, float]:
+    """95 % interval of the difference of two shares over the same questions, of which only one or
+    only the other has so many right: Wald's, with one question more that only the one has right and
+    one that only the other has (Bonett and Price 2012, eq. 3).
+
+    With 20 to 200 questions it covers .94 or more whatever the shares and however they go together,
+    where the bootstrap covers .90 for two systems that have 95 % of 50 questions right.
+    """
+    count = questions + 2
+    one, other = (only_one + 1) / count, (only_other + 1) / count
+    middle, value = one - other, (only_one - only_other) / questions
+    half = float(ndtri((1 + LEVEL) / 2)) * sqrt((one + other - middle**2) / count)
+    return max(-1.0, min(value, middle - half)), min(1.0, max(value, middle + half))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -13,7 +13,12 @@ from hopscope.runtime.types import Measurement
 from hopscope.tracing.intervals import LEVEL
 
 RankCorrelation = Literal["kendall", "spearman"]
+Correlation = Literal["pearson", "kendall", "spearman"]
 RESAMPLES = 1000
+PERFECT = "unseen disagreement"
+"""Name of the interval of a perfect correlation."""
+ROUNDING = 1e-9
+"""A correlation this near 1 is perfect."""
 FEWEST = 5
 """Values of a side that must differ from its commonest one, for resampling to say anything."""
 
@@ -43,6 +48,20 @@ def pearson_test(r: float, n: int) -> CorrelationTest:
     return CorrelationTest(statistic, float(2 * student.sf(abs(statistic), n - 2)))
 
 
+def perfect(kind: Correlation, value: float, draws: int) -> tuple[float, float]:
+    """95 % interval of a correlation of 1 or -1 over so many independent pairs or groups.
+
+    Resampling what agrees throughout changes nothing. But a share q of all pairs that disagree,
+    q = 1 - .025^(1/n), is missed by n draws in one case of forty: at the far end of the interval
+    so many are out of order. For r they lie on the other side of the mean (1 - 2q); for ranks they
+    go from one end to the other (tau 1 - 4q(1-q), rho 1 - 6q(1-q)).
+    """
+    q = 1 - ((1 - LEVEL) / 2) ** (1 / draws)
+    fall = {"pearson": 2 * q, "kendall": 4 * q * (1 - q), "spearman": 6 * q * (1 - q)}[kind]
+    far, near = max(-1.0, 1 - fall), 1.0
+    return (far, near) if value > 0 else (-near, -far)
+
+
 def rank_correlation(
     kind: RankCorrelation,
     one: Sequence[float],
@@ -55,7 +74,8 @@ def rank_correlation(
     """Kendall's tau-b or Spearman's rho (with average ranks) of pairs of values.
 
     Unmeasured where a side is constant. The interval is that of the percentile bootstrap over
-    pairs, as analytic ones (Fieller 1957) fail where values are tied, as binary scores are.
+    pairs, as analytic ones (Fieller 1957) fail where values are tied, as binary scores are; a
+    perfect correlation has that of `perfect`.
 
     Args:
         clusters: for each pair, what it belongs to, such as its question: pairs of one cluster
@@ -77,7 +97,10 @@ def rank_correlation(
         reason = "fewer than two pairs" if len(x) < 2 else "a constant series has no order"
         return Measurement(value=None, reason=reason, n=len(x), estimator=estimator)
     low, high = _interval(correlate, x, y, groups, resamples, seed) or (None, None)
-    if low is not None:
+    if abs(value) > 1 - ROUNDING and all(_varied(side, groups) >= FEWEST for side in (x, y)):
+        low, high = perfect(kind, value, len(groups))
+        estimator += f"(interval={PERFECT})"
+    elif low is not None:
         over = "" if clusters is None else " over clusters"
         estimator += f"(interval=percentile bootstrap{over}, resamples={resamples})"
     return Measurement(value=value, n=len(x), seed=seed, estimator=estimator, low=low, high=high)

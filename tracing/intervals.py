@@ -7,9 +7,11 @@ than the 0 and 1 the method is exact for. Weights enter by the effective number 
 1/Σw² (Kish 1965), which is N for equal weights and less for others. The percentile bootstrap is
 not used for single scores: ten equal samples give it an interval without width.
 
-With N = 10 it covers its limit in 93 % of simulated cases or more for equal weights and for
-length-normalised ones, as long as likelier answers have the higher mean log-probability. Where a
-rare answer outweighs the common ones by a multiple, no method that sees ten samples can know.
+A reply that no sample showed can outweigh those that did. When ten samples agree, the interval must
+allow for it: it is widened to what the mean would be if the unseen replies had the probability and
+the weight that the samples leave room for (`Unseen`). Without that, a 95 % interval of ten samples
+covers 89 % where a rare answer outweighs a common one of probability .8 by a multiple; with it 95 %
+and more (`benchmarks/intervals.py`).
 
 A difference, or any linear combination of independent means, gets the interval of MOVER
 (Zou & Donner 2008; for two proportions Newcombe's 1998 hybrid score method), which recovers
@@ -41,6 +43,15 @@ class Estimate(NamedTuple):
     """Whether the interval holds always, and not in 95 % of cases."""
 
 
+class Unseen(NamedTuple):
+    """What samples leave open about the values that none of them showed."""
+
+    mass: float
+    """Their probability is at most this, by what is known beside the number of samples; else 1."""
+    weight: float
+    """One weighs at most this much, in mean weights of the samples."""
+
+
 def effective_samples(weights: Sequence[float]) -> float:
     """Kish's (Σw)²/Σw²: between 1 and the number of positive weights."""
     return sum(weights) ** 2 / sum(weight * weight for weight in weights)
@@ -63,9 +74,20 @@ def clopper_pearson(mean: float, samples: float, level: float = LEVEL) -> Interv
     return Interval(min(low, mean), max(high, mean))
 
 
-def weighted_mean(mean: float, weights: Sequence[float], level: float = LEVEL) -> Interval:
-    """Interval of a mean of values in [0, 1] under these weights."""
-    return clopper_pearson(mean, effective_samples(weights), level)
+def weighted_mean(
+    mean: float, weights: Sequence[float], level: float = LEVEL, *, unseen: Unseen | None = None
+) -> Interval:
+    """Interval of a mean of values in [0, 1] under these weights; without `unseen` a value that no
+    sample showed weighs as much as the samples do."""
+    low, high = clopper_pearson(mean, effective_samples(weights), level)
+    if unseen is None:
+        return Interval(low, high)
+    # The largest probability that so many samples miss altogether: Clopper and Pearson's for none.
+    missed = min(unseen.mass, 1 - ((1 - level) / 2) ** (1 / len(weights)))
+    seen, heavy = 1 - missed, missed * unseen.weight
+    return Interval(
+        min(low, mean * seen / (seen + heavy)), max(high, (mean * seen + heavy) / (seen + heavy))
+    )
 
 
 def combination(terms: Sequence[tuple[float, Estimate]]) -> Estimate:

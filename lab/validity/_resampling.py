@@ -1,18 +1,22 @@
 """Correlations and AUROC over pairs of a score and a truth, resampled by question.
 
 Pairs of one question are no independent draws, so whole questions are drawn, and the same ones
-whatever is computed from them: differences are paired. Intervals are the bootstrap's percentiles.
-They are left out below five questions, and where resampling changes nothing.
+whatever is computed from them: differences are paired. Intervals are the bootstrap's percentiles,
+corrected for bias (Efron 1981) and expanded to what Student's t asks for with so many questions
+(Hesterberg 2015). They are left out below five questions, and where resampling changes nothing; but
+a perfect correlation has the interval of `tracing.correlation.perfect`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtrit
 
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.correlation import FEWEST, pearson_test
+from hopscope.tracing.correlation import FEWEST, PERFECT, ROUNDING, pearson_test, perfect
 from hopscope.tracing.intervals import LEVEL
 
 Floats = NDArray[np.float64]
@@ -34,12 +38,20 @@ class Pairs:
 
     @property
     def method(self) -> str:
-        return f"percentile bootstrap over questions, resamples={self.resamples}"
+        return f"bias-corrected bootstrap over questions, resamples={self.resamples}"
 
     def pearson(self, scores: Sequence[float | None]) -> Measurement:
         """Pearson's r of the pairs that have a score."""
         [found], n = self._pearson(scores)
-        return self._measurement(found, n, "pearson", "a constant series has no correlation")
+        measured = self._measurement(found, n, "pearson", "a constant series has no correlation")
+        if measured.value is None or abs(measured.value) < 1 - ROUNDING:
+            return measured
+        kept = {q for q, s in zip(self.question, scores, strict=True) if s is not None}
+        if len(kept) < FEWEST:
+            return measured
+        low, high = perfect("pearson", measured.value, len(kept))
+        estimator = f"pearson(interval={PERFECT})"
+        return measured.model_copy(update={"low": low, "high": high, "estimator": estimator})
 
     def pearson_above(
         self, scores: Sequence[float | None], others: Sequence[float | None]
@@ -135,11 +147,22 @@ class Pairs:
             return Measurement(value=None, reason=missing, n=n, seed=self.seed, estimator=name)
         drawn = found[1:][np.isfinite(found[1:])]
         low = high = None
-        if max(self.question) + 1 >= FEWEST and np.ptp(drawn) > 1e-9:
-            tail = (1 - LEVEL) / 2
-            low, high = np.quantile(drawn, [tail, 1 - tail]).tolist()
+        questions = max(self.question) + 1
+        if questions >= FEWEST and np.ptp(drawn) > 1e-9:
+            low, high = np.quantile(drawn, _tails(value, drawn, questions)).tolist()
             name += f"(interval={self.method})"
         return Measurement(value=value, n=n, seed=self.seed, estimator=name, low=low, high=high)
+
+
+def _tails(value: float, drawn: Floats, questions: int) -> Floats:
+    """Which quantiles of the resamples are the ends of the interval."""
+    # Half of those that equal the value count as below it.
+    rank = ((drawn < value).sum() + (drawn <= value).sum()) / (2 * len(drawn))
+    least = 1 / (2 * len(drawn))
+    bias = ndtri(min(max(rank, least), 1 - least))
+    # A resample's spread is too small by n - 1 to n, and the normal's quantile by Student's.
+    reach = sqrt(questions / (questions - 1)) * stdtrit(questions - 1, (1 + LEVEL) / 2)
+    return np.asarray(ndtr(2 * bias + np.array([-reach, reach])))
 
 
 def _centred(values: Floats) -> Floats:

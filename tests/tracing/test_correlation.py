@@ -45,8 +45,18 @@ def test_few_pairs_or_no_change_have_no_interval() -> None:
         few = rank_correlation("kendall", one, other)
         assert few.value is not None
         assert few.low is None
-    perfect = rank_correlation("kendall", list(range(20)), list(range(20)))
-    assert (perfect.value, perfect.low, perfect.high) == (pytest.approx(1), None, None)
+
+
+@pytest.mark.parametrize(("kind", "fall"), [("kendall", 4), ("spearman", 6)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_perfect_correlation_has_an_interval(kind: RankCorrelation, fall: int, sign: int) -> None:
+    """Resampling it changes nothing, so that it had none. With 20 pairs q = .168."""
+    found = rank_correlation(kind, list(range(20)), [sign * i for i in range(20)])
+    assert found.value == pytest.approx(sign)
+    q = 1 - 0.025 ** (1 / 20)
+    far, near = sign * (1 - fall * q * (1 - q)), sign * 1.0
+    assert (found.low, found.high) == pytest.approx(tuple(sorted((far, near))))
+    assert "unseen disagreement" in found.estimator
 
 
 @pytest.mark.parametrize("kind", ["kendall", "spearman"])

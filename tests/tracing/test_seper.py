@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from hopscope.runtime.errors import ContextOverflow
 from hopscope.runtime.ports import Probabilities
-from hopscope.runtime.types import Generation, GenerationRequest, Question
+from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Question
 from hopscope.tracing.caching import CachedEntailment, CachedReader
 from hopscope.tracing.entailments import lexical
 from hopscope.tracing.meters import seper
@@ -246,6 +246,35 @@ OPTIONS = st.fixed_dictionaries(
         "clustering": st.sampled_from(["first-match", "seed"]),
     }
 )
+
+
+def _ten(*logprobs: float, text: str = "gold") -> Measurement:
+    """The belief in ten equal right replies of these log-probabilities."""
+    meter = seper.build(Scripted([[reply(text, logprobs)] * 10]), lexical.build())
+    [found] = meter.measure(Question(text="Who?", answers=("gold",)), [()])
+    return found
+
+
+def test_ten_equal_replies_of_low_likelihood_leave_room_for_heavier_ones() -> None:
+    """A right answer of probability .8 whose tokens have 1/2.3: what is said else can outweigh it,
+    so that the belief's limit is .64, and ten right replies gave [.69, 1] in 11 of 100 cases."""
+    unsure = _ten(-0.83, -0.83, -0.83)
+    assert unsure.value == 1
+    # The replies not seen: at most 30.8 % of all, each weighing 2.3 times as much as those seen.
+    assert unsure.low == pytest.approx(0.692 / (0.692 + 0.308 * 2.293), abs=1e-3)
+    # Where the replies seen have nearly all probability, nothing is left for others.
+    assert _ten(-0.001, -0.001).low == pytest.approx(0.6915, abs=1e-4)
+
+
+def test_replies_that_differ_bound_what_others_weigh() -> None:
+    """The heaviest of them; a bound of 1 would double the interval of any guess."""
+    texts = [f"gold {i}" for i in range(10)]
+    replies = [reply(text, (-1.5 - 0.01 * i,) * 2) for i, text in enumerate(texts)]
+    table = {(text, "gold"): ENTAILS for text in texts}
+    meter = seper.build(Scripted([replies]), ScriptedEntailment(table))
+    [found] = meter.measure(Question(text="Who?", answers=("gold",)), [()])
+    assert found.low is not None
+    assert 0.66 < found.low < 0.6915
 
 
 @given(REPLIES, GOLDS, OPTIONS, st.randoms(use_true_random=False))

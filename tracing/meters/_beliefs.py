@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from hopscope.runtime.types import Generation, Record
 from hopscope.tracing import belief
 from hopscope.tracing.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.clustering import Clustering, Equivalence, equivalent
+from hopscope.tracing.intervals import Unseen
 from hopscope.tracing.meters._asking import Unmeasured
 from hopscope.tracing.meters._relations import Asking, Relations, alike, clusters
 from hopscope.tracing.semantic_entropy import SemanticEstimator, semantic_entropy
@@ -62,6 +64,8 @@ class Belief(Record):
     """Key of the passage that lost the end of its text to `context_words`."""
     dropped: tuple[str, ...] = ()
     """Keys of the passages that were not shown because of `context_words`."""
+    unseen: Unseen | None = None
+    """What the samples leave open about other replies; None of an enumeration."""
 
     def semantic_entropy(self, estimator: SemanticEstimator = "rao") -> float:
         """How many meanings the replies have, in nats; weights are made to sum to 1."""
@@ -91,6 +95,45 @@ def likelihoods(
     if not means:
         return Unmeasured("every reply is empty and none has a log-probability")
     return [logprobs or (float(np.mean(means)),) for logprobs in known]
+
+
+def unseen(
+    samples: Sequence[Generation],
+    logprobs: Sequence[tuple[float, ...]],
+    weight: Weighting,
+    *,
+    own: bool,
+) -> Unseen | None:
+    """What the samples leave open about replies that none of them is; None where all replies weigh
+    the same.
+
+    The probability of the replies seen is known, so that of all others is, too. Replies that differ
+    show how weights spread: another weighs at most as much as the heaviest of them. Copies of one
+    reply show nothing of it: another weighs at most as much as a certain one.
+
+    Args:
+        logprobs: as `likelihoods` gives them.
+        own: whether the samples were drawn from the distribution that gave the log-probabilities,
+            at temperature 1.
+    """
+    if weight == "uniform":
+        return None
+    total = [sum(tokens) for tokens in logprobs]
+    if weight == "lennorm":
+        total = [each / len(tokens) for each, tokens in zip(total, logprobs, strict=True)]
+    weights = [exp(each) for each in total]
+    chances = {(sample.text, sample.token_ids): _probability(sample) for sample in samples}
+    mass = max(0.0, 1 - sum(chances.values())) if own else 1.0
+    # Of one token sequence the likelihood itself is at most the probability that is left.
+    certain = 1.0 if weight == "lennorm" else mass
+    heaviest = max(weights) if len(chances) > 1 else certain
+    return Unseen(mass, max(1.0, heaviest * len(weights) / sum(weights)))
+
+
+def _probability(sample: Generation) -> float:
+    """Of a reply, its end included where its likelihood is known."""
+    end = () if sample.end_logprob is None else (sample.end_logprob,)
+    return exp(sum((*sample.logprobs, *end))) if sample.logprobs or end else 0.0
 
 
 def soft(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from hopscope.runtime.ports import Entailment
+from hopscope.tracing.intervals import Unseen
 from hopscope.tracing.meters import _beliefs
 from hopscope.tracing.meters._asking import Content, Unmeasured
 from hopscope.tracing.meters._beliefs import Belief, Rules
@@ -22,6 +23,8 @@ class Level(NamedTuple):
     """Of each reply."""
     uncovered: float | None
     """Probability of the replies that an enumeration did not reach; None for samples."""
+    unseen: Unseen | None = None
+    """What samples leave open about other replies."""
 
 
 class Judge:
@@ -46,7 +49,7 @@ class Judge:
 
         def level(each: Replies) -> Asking[Level]:
             value = yield from ask(each.samples, each.weights, *self._known)
-            return Level(value, tuple(each.weights.tolist()), each.uncovered)
+            return Level(value, tuple(each.weights.tolist()), each.uncovered, each.unseen)
 
         return self._settled(replies, level)
 
@@ -61,7 +64,7 @@ class Judge:
 
         def belief(each: Replies) -> Asking[Belief]:
             found = yield from _beliefs.believe(each.samples, each.weights, *self._known)
-            return found.model_copy(update={"uncovered": each.uncovered})
+            return found.model_copy(update={"uncovered": each.uncovered, "unseen": each.unseen})
 
         return self._settled(replies, belief)
 

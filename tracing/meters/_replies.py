@@ -11,9 +11,10 @@ from hopscope.runtime.types import Generation, GenerationRequest
 from hopscope.tracing import belief
 from hopscope.tracing.belief import Floats, Weighting
 from hopscope.tracing.enumeration import enumerate_answers
+from hopscope.tracing.intervals import Unseen
 from hopscope.tracing.meters import _asking
 from hopscope.tracing.meters._asking import Content, Unmeasured
-from hopscope.tracing.meters._beliefs import canonical, likelihoods
+from hopscope.tracing.meters._beliefs import canonical, likelihoods, unseen
 
 
 class Replies(NamedTuple):
@@ -24,6 +25,8 @@ class Replies(NamedTuple):
     """Of each sample; the probability of each enumerated reply, which sum to less than 1."""
     uncovered: float | None = None
     """Probability of the replies that an enumeration did not reach; None for samples."""
+    unseen: Unseen | None = None
+    """What samples leave open about other replies; None of an enumeration and of equal weights."""
 
 
 class Sampled:
@@ -68,7 +71,12 @@ class Sampled:
         logprobs = likelihoods(samples, weight)
         if isinstance(logprobs, Unmeasured):
             return logprobs
-        return Replies(samples, belief.weights(logprobs, weight))
+        own = self._asked[key].temperature == 1
+        return Replies(
+            samples,
+            belief.weights(logprobs, weight),
+            unseen=unseen(samples, logprobs, weight, own=own),
+        )
 
 
 def enumerated(

@@ -163,7 +163,7 @@ class SePer:
         if self.method == "enumerate":
             options["interval"] = "certain"
         elif rules.weight != "raw":
-            options["interval"] = "clopper-pearson-kish"
+            options["interval"] = "clopper-pearson-kish-unseen"
         return f"seper-{self.kind}({', '.join(f'{k}={v}' for k, v in options.items())})"
 
     def measure(
@@ -251,7 +251,7 @@ class SePer:
             return False
         if isinstance(found, Belief):
             value = found.soft if self.kind == "soft" else found.hard
-            found = Level(value, found.weights, found.uncovered)
+            found = Level(value, found.weights, found.uncovered, found.unseen)
         low, high = self._interval(found)
         return low is None or high is None or high - low > self.width
 
@@ -261,7 +261,8 @@ class SePer:
             return value, min(1.0, value + level.uncovered)
         if self.weight == "raw":
             return None, None
-        return intervals.weighted_mean(value, level.weights, looks.level_each(len(self._sizes)))
+        each = looks.level_each(len(self._sizes))
+        return intervals.weighted_mean(value, level.weights, each, unseen=level.unseen)
 
     def _value(self, level: Level) -> float:
         # A sum of weights that should be 1 may miss it.
