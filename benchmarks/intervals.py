@@ -23,6 +23,7 @@ from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.runtime.types import Generation, GenerationRequest, Question, Scored, ScoreRequest
 from hopscope.tracing.belief import Weighting
 from hopscope.tracing.intervals import Estimate, Interval, difference, weighted_mean
+from hopscope.tracing.meters._beliefs import Belief
 from hopscope.tracing.meters.seper import SePer
 
 SAMPLES = 10
@@ -111,6 +112,7 @@ class Beliefs:
         meter = SePer(Scripted(self._replies, counts), Wordings(), weight=self._weight)
         [belief] = meter.beliefs(Question(text="q", answers=(GOLD,)), [()])
         [measured] = meter.measure(Question(text="q", answers=(GOLD,)), [()])
+        assert isinstance(belief, Belief)
         assert measured.value is not None
         assert measured.low is not None
         assert measured.high is not None
@@ -135,11 +137,11 @@ def beliefs(draws: int) -> Iterator[tuple[str, Cell]]:
     for name, (weight, replies) in worlds.items():
         drawn = Beliefs(replies, weight)
         rng = np.random.default_rng(0)
-        found = [((e.low, e.high), before) for e, before in drawn.draw(rng, draws)]
-        yield name, cell(drawn.limit, found)
+        pairs = [(Interval(e.low, e.high), before) for e, before in drawn.draw(rng, draws)]
+        yield name, cell(drawn.limit, pairs)
     after, before = Beliefs(reader(0.8, 2.3), "lennorm"), Beliefs(reader(0.02, 1.6), "lennorm")
     rng = np.random.default_rng(0)
-    found = []
+    found: list[tuple[tuple[float, float], tuple[float, float]]] = []
     for (one, plain), (other, bare) in zip(
         after.draw(rng, draws), before.draw(rng, draws), strict=True
     ):
