@@ -80,7 +80,7 @@ def _module(model: Model, convention: Convention, config: Any, *, device: str, q
                 f"{model.name} is a {stated}, {side} need a {auto_model.__name__}; "
                 "name the passage model first, then the query model"
             )
-    module, report = weights(auto_model, model.folder, model.name, device=device)
+    module, report = weights(auto_model, model.folder, model.name, device=device, config=config)
     # Their pooling layer is not used; many checkpoints leave it out.
     if missing := sorted(name for name in report["missing_keys"] if "pooler" not in name):
         raise UsageError(

@@ -115,10 +115,18 @@ class Decoder:
                 ids = torch.tensor(chunk, device=self._model.device)
                 own = copy.deepcopy(cache)
                 own.reorder_cache(ids.new_zeros(len(chunk)))
-                mask = ids.new_ones(len(chunk), len(prompt) + length)
-                logits = self._forwarder.forward(ids, mask, own, keep=1)[:, -1]
+                for step in self._steps(length):
+                    mask = ids.new_ones(len(chunk), len(prompt) + step.stop)
+                    logits = self._forwarder.forward(ids[:, step], mask, own, keep=1)[:, -1]
                 found.update(zip(chunk, _exact(logits), strict=True))
         return [found[prefix] for prefix in prefixes]
+
+    def _steps(self, length: int) -> list[slice]:
+        """How so many tokens after a prompt are read: together, or one by one where layers keep a
+        state, which some models begin anew for several."""
+        if self._prefill.cuttable:
+            return [slice(0, length)]
+        return [slice(at, at + 1) for at in range(length)]
 
     def _prefilled(self, prompt: list[int]) -> tuple[Any, Tensor]:
         """Keys and values of one prompt, and the distribution after it."""
@@ -218,8 +226,14 @@ def check_finite(numbers: Tensor) -> None:
 def token_bytes(model: Any) -> int:
     """About how much the keys and values of one token take up."""
     config = model.config.get_text_config()
-    heads: int = config.num_attention_heads
-    shared: int = getattr(config, "num_key_value_heads", None) or heads
-    size: int = getattr(config, "head_dim", None) or config.hidden_size // heads
-    layers: int = config.num_hidden_layers
-    return 2 * layers * shared * size * int(model.dtype.itemsize)
+    # Since transformers 5.20 layers may differ in size, and are asked one by one.
+    layers = getattr(config, "per_layer_config", None) or [config] * config.num_hidden_layers
+    return sum(_coordinates(layer) for layer in layers) * int(model.dtype.itemsize)
+
+
+def _coordinates(layer: Any) -> int:
+    """Of the keys and values of one token in a layer of this configuration."""
+    heads: int = layer.num_attention_heads
+    shared: int = getattr(layer, "num_key_value_heads", None) or heads
+    size: int = getattr(layer, "head_dim", None) or layer.hidden_size // heads
+    return 2 * shared * size

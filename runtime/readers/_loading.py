@@ -1,6 +1,10 @@
-"""Bringing a checkpoint into memory: weights from safetensors only, and no code from outside."""
+"""Bringing a checkpoint into memory: weights from safetensors only, and no code from outside.
 
-import inspect
+Code can come with a checkpoint (`auto_map`), or from the hub where the configuration names a kernel
+for attention or experts and the package `kernels` is installed. Neither is loaded.
+"""
+
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,20 +12,20 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-)
+from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.readers._architecture import readable
 from hopscope.runtime.readers._checkpoint import Checkpoint
+from hopscope.runtime.readers._comparison import compare
 from hopscope.runtime.readers._thinking import Thinking
 from hopscope.runtime.readers._transformers import TransformersReader, first_line
 
 _LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
+OWN_ATTENTION = ("eager", "sdpa")
+"""Ways of computing attention that torch and transformers bring; all others are packages or kernels
+from the hub."""
 
 
 def load(
@@ -43,11 +47,10 @@ def load(
     if dtype == "auto" and where == "cpu":
         dtype = "float32"
     config = configuration(checkpoint.folder, checkpoint.name)
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise UsageError(f"{checkpoint.name} is a {config.model_type}, no causal language model")
+    architecture = readable(config, checkpoint.name)
     tokenizer = tokenizer_of(checkpoint.folder, checkpoint.name)
     model, report = weights(
-        AutoModelForCausalLM,
+        architecture.auto,
         checkpoint.folder,
         checkpoint.name,
         device=where,
@@ -62,8 +65,8 @@ def load(
             f"{checkpoint.name}: weights and configuration do not belong together: "
             f"{len(invented)} weights are missing or of another shape, first {invented[0]}"
         )
-    if "past_key_values" not in inspect.signature(model.forward).parameters:
-        raise UsageError(f"{checkpoint.name} keeps no keys and values, which sampling relies on")
+    if not architecture.known:
+        compare(model, checkpoint.name)
     precision = str(model.dtype).removeprefix("torch.")
     name = checkpoint.name if precision == "float32" else f"{checkpoint.name}:{precision}"
     if compiled:
@@ -80,13 +83,19 @@ def load(
 
 
 def configuration(folder: Path, name: str) -> Any:
-    """A checkpoint's configuration; `name` stands in the error.
+    """A checkpoint's configuration, without the kernels that it names; `name` stands in the error.
 
     Raises:
         UsageError: transformers cannot read it.
     """
     with quiet(), refusal(f"{name}: its configuration cannot be used"):
-        return AutoConfig.from_pretrained(folder, **_LOCAL)
+        config = AutoConfig.from_pretrained(folder, **_LOCAL)
+        named = config._attn_implementation
+        # These setters reach the configurations within this one.
+        config._attn_implementation = named if named in OWN_ATTENTION else None
+        config._experts_implementation = None
+        config.transformers_weights = None  # may name a file of another format
+        return config
 
 
 def tokenizer_of(folder: Path, name: str) -> Any:
@@ -100,17 +109,32 @@ def tokenizer_of(folder: Path, name: str) -> Any:
 
 
 def weights(
-    kind: Any, folder: Path, name: str, *, device: str, dtype: str = "float32", **options: Any
+    kind: Any,
+    folder: Path,
+    name: str,
+    *,
+    device: str,
+    config: Any,
+    dtype: str = "float32",
+    **options: Any,
 ) -> tuple[Any, Any]:
     """A model of the class `kind`, ready to compute on the device, and transformers' report of the
-    weights that it did not find.
+    weights that it did not find. `config` is from `configuration`.
 
     Raises:
         UsageError: transformers cannot load it.
     """
+    # Quantized models ask the hub for kernels, too. Read when the first model is imported.
+    os.environ.setdefault("USE_HUB_KERNELS", "NO")
     with quiet(), refusal(f"{name}: its weights cannot be loaded"):
         model, report = kind.from_pretrained(
-            folder, use_safetensors=True, dtype=dtype, output_loading_info=True, **_LOCAL, **options
+            folder,
+            config=config,
+            use_safetensors=True,
+            dtype=dtype,
+            output_loading_info=True,
+            **_LOCAL,
+            **options,
         )
         return model.to(device).eval(), report
 

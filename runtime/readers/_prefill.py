@@ -49,10 +49,10 @@ class Prefill:
     def __init__(self, forwarder: Forwarder, limit: int) -> None:
         self._forwarder = forwarder
         self._config = forwarder.model.config
-        # Other layers keep states that cannot be cut.
         kinds = {type(layer) for layer in DynamicCache(config=self._config).layers}
-        self._cuttable = kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
-        self.tree = PrefixTree(limit if self._cuttable else 0)
+        self.cuttable = kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
+        """Whether all layers keep keys and values, which can be cut; others keep a state."""
+        self.tree = PrefixTree(limit if self.cuttable else 0)
         self._room = Room(self.tree.limit)
         # A compiled model cannot be given a tensor and a view of it both.
         self._in_place = forwarder.model._compiled_call_impl is None
@@ -81,7 +81,7 @@ class Prefill:
         """One cache, and its mask, whose rows are the sequences in these places, of which one place
         may come several times over. It can grow to so many rows and positions, and is spoilt by
         the next."""
-        if not self._cuttable:
+        if not self.cuttable:
             [made] = passes
             order = torch.tensor(parents, device=made.mask.device)
             made.cache.reorder_cache(order)
@@ -164,7 +164,7 @@ class Prefill:
 
     def _empty(self) -> Any:
         """A cache of nothing."""
-        if not self._cuttable:
+        if not self.cuttable:
             return DynamicCache(config=self._config)
         return RoomyCache() if self._in_place else DynamicCache()
 

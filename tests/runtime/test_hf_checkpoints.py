@@ -204,7 +204,7 @@ def test_a_model_that_brings_its_own_code(folder: Path) -> None:
 
 def test_a_model_that_is_no_language_model(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps({"model_type": "vit"}))
-    assert refused(folder).endswith("is a vit, no causal language model")
+    assert "is a vit, no causal language model; if a server can run it" in refused(folder)
 
 
 def test_a_device_that_is_not_there(folder: Path) -> None:
