@@ -16,7 +16,7 @@ EXPAND_TASK = (
     "Give only the phrase."
 )
 ASK_TASK = 'Ask one question to which "{span}" is the answer. Give only the question.'
-QUESTION = re.compile(r".*\w.*\?")
+WORD = re.compile(r"\w")
 
 
 class Formulated(NamedTuple):
@@ -38,7 +38,7 @@ def phrase(reply: str, span: str, sentence: str) -> str | None:
 def question(reply: str) -> str:
     """The first line of a reply if it is a question, else nothing."""
     line = reply.strip().partition("\n")[0].strip()
-    return line if QUESTION.fullmatch(line) else ""
+    return line if line.endswith("?") and WORD.search(line) else ""
 
 
 def formulate(state: FlareState, deps: Deps, spans: Sequence[str], *, expand: bool) -> Formulated:

@@ -37,10 +37,8 @@ As long as something must be found out, write a line "Follow up: QUESTION", and 
 "{INTERMEDIATE} ANSWER" with what the documents say.
 At the end write one line "{FINAL} ANSWER"."""
 
-_INTERMEDIATE = re.compile(r"\s*intermediate answer:", re.IGNORECASE)
-_FOLLOW_UP = re.compile(
-    r"follow[ -]?up(?: question)?:[ \t]*(\S[^\n]*?)\s*(?=intermediate answer:|\n|\Z)", re.IGNORECASE
-)
+_INTERMEDIATE = re.compile(r"intermediate answer:", re.IGNORECASE)
+_FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?:[ \t]*+(?=\S)", re.IGNORECASE)
 _FINAL = re.compile(r"so the final answer is:?[ \t]*([^\s:][^\n]*)", re.IGNORECASE)
 
 
@@ -61,16 +59,26 @@ def read(reply: str) -> Turn:
     Whatever comes first, a follow-up or the final answer, ends it. A repetition of the marker
     that the prompt has written already is dropped.
     """
-    opened = _INTERMEDIATE.match(reply)
-    text = reply[opened.end() if opened else 0 :].strip()
+    text = reply.strip()
+    if opened := _INTERMEDIATE.match(text):
+        text = text[opened.end() :].strip()
     asked, final = _FOLLOW_UP.search(text), _FINAL.search(text)
     if final and not (asked and asked.start() < final.start()):
         answer = final.group(1).strip().removesuffix(".").strip()
         return Turn(text[: final.end()].strip(), text[: final.start()].strip(), answer=answer)
     if asked:
-        kept = text[: asked.end()].strip()
-        return Turn(kept, text[: asked.start()].strip(), follow_up=asked.group(1).strip())
+        end = _question_end(text, asked.end())
+        follow_up = text[asked.end() : end].strip()
+        return Turn(text[:end].strip(), text[: asked.start()].strip(), follow_up=follow_up)
     return Turn(text, text)
+
+
+def _question_end(text: str, start: int) -> int:
+    """The end of the line, or where an intermediate answer begins on it behind the question."""
+    line = text.find("\n", start)
+    end = len(text) if line < 0 else line
+    answered = _INTERMEDIATE.search(text, start + 1, end)
+    return answered.start() if answered else end
 
 
 def dialogue(turns: Sequence[str]) -> str:

@@ -1,15 +1,7 @@
 """What workflows read out of a model's text: its first sentence, its final answer."""
 
-from functools import cache
-
-import pysbd
-
+from hopscope.runtime import sentences
 from hopscope.runtime.final_answer import extract_answer as extract_answer
-
-
-@cache
-def _segmenter() -> pysbd.Segmenter:
-    return pysbd.Segmenter(language="en", clean=False)
 
 
 def first_sentence(text: str) -> str:
@@ -20,15 +12,9 @@ def first_sentence(text: str) -> str:
 
 def sentence_end(text: str, *, least: int = 1) -> int:
     """Where the first sentence of at least `least` characters ends, before the space after it."""
-    position = 0
-    for segment in _segmenter().segment(text):
-        sentence = segment.strip()
-        start = text.find(sentence, position)
-        if start < 0:  # pysbd marks stops with rare signs and loses those of the text itself
-            break
-        position = start + len(sentence)
-        if len(sentence) >= least:
-            return position
+    for start, end in sentences.spans(text):
+        if end - start >= least:
+            return end
     return len(text.rstrip())
 
 

@@ -6,16 +6,15 @@ two are made of all tokens that begin in them.
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
 from math import ceil
 from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
-import pysbd
 
 from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.sentences import spans
 from hopscope.runtime.types import Message, Passage, Prompt, Scored
 
 UnitKind = Literal["token", "word", "sentence"]
@@ -55,7 +54,8 @@ def units(tokens: Sequence[str], values: Sequence[float], kind: UnitKind) -> lis
     text = "".join(tokens)
     if kind == "token":
         return [Unit(t, 1, value) for t, value in zip(tokens, values, strict=True)]
-    pieces = _WORD.findall(text) if kind == "word" else sentences(text)
+    # Spaces at the end, which no word follows, would be gone through once for each of them.
+    pieces = _WORD.findall(text.rstrip()) if kind == "word" else sentences(text)
     found: list[Unit] = []
     at = end = start = 0
     for number, piece in enumerate(pieces, start=1):
@@ -72,20 +72,9 @@ def units(tokens: Sequence[str], values: Sequence[float], kind: UnitKind) -> lis
 
 def sentences(text: str) -> list[str]:
     """The text cut behind each sentence; together they are the text."""
-    ends, position = [0], 0
-    for segment in _segmenter().segment(text):
-        start = text.find(segment.strip(), position)
-        if start < 0:  # pysbd marks stops with rare signs and loses those of the text itself
-            continue
-        position = start + len(segment.strip())
-        ends.append(position)
+    ends = [end for _, end in spans(text)] or [0]
     ends[-1] = len(text)
     return [text[a:b] for a, b in pairwise(sorted({0, *ends}))]
-
-
-@cache
-def _segmenter() -> pysbd.Segmenter:
-    return pysbd.Segmenter(language="en", clean=False)
 
 
 def above_percentile(given: Sequence[Sequence[Unit]], ratio: float) -> list[list[Unit]]:

@@ -13,7 +13,7 @@ _JUDGMENT = re.compile("judge?ment", re.IGNORECASE)
 _INFORMATION = re.compile(r"necessary information\W*?:", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[\s*(\d+)\s*\]")
 _INTEGER = re.compile(r"\d+")
-_EMPTY = re.compile(r"\[[\s\[\]]*\]")  # "[]", "[[]]": nothing is picked, and that is said
+_EMPTY = re.compile(r"\[\s*\]")  # in "[[]]", too: nothing is picked, and that is said
 _VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 _DIGITS = 9  # more make no position, and Python refuses to read some thousands of them
 

@@ -30,7 +30,7 @@ CORRECTNESS_WITHOUT = (
     "number only, from 1 (entirely wrong) to 10 (entirely right)."
 )
 
-_SCALE = re.compile(r"\s*(?:/|out of)\s*10\b")
+_SCALE = re.compile(r"(?:/|out of)\s*10\b")
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w,-]|\.\d)")
 
 
@@ -44,7 +44,9 @@ def prompt(question: str, evidence: Sequence[Passage], answer: str, task: str) -
 
 def rating(reply: str) -> int | None:
     """The one whole number from 1 to 10 that stands in the reply; "8/10" is 8."""
-    numbers = {int(found) for found in _NUMBER.findall(_SCALE.sub("", reply)[:1000])}
+    *scaled, rest = _SCALE.split(reply)
+    said = "".join([*map(str.rstrip, scaled), rest])
+    numbers = {int(found) for found in _NUMBER.findall(said[:1000])}
     return numbers.pop() if len(numbers) == 1 and LOWEST <= min(numbers) <= HIGHEST else None
 
 

@@ -4,6 +4,7 @@ Only relations between the texts are measured, never which words they are, so a 
 keeps no vocabulary. Shares are in [0, 1]; -1 says that there was nothing to measure.
 """
 
+from bisect import bisect
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
@@ -80,6 +81,10 @@ RISING = frozenset(
 MOST_GOLDS = 200
 """Further aliases, and further ways to read them, are left out."""
 MOST_INITIALS = 6
+MOST_WORDS = 1000
+"""Further words of a text are not compared letter by letter with those of another."""
+MOST_LETTERS = 2000
+"""Nor are further characters."""
 CLOSEST = 3
 """Aliases that are looked at closely, those of which the answer says most."""
 
@@ -191,10 +196,10 @@ def features(golds: Golds, answer: Text) -> list[float]:
     recall = recalls[order[0]] if full else 0.0
     precision = 1 - sum(map(weight, others)) / new_weight if new_weight else -1.0
     known = max(0.0, precision)
-    likeness = _Likeness(said)
+    likeness = _Likeness(said, answer.stems)
     fuzzies = [_fuzzy(reading, likeness) for reading in close] or [(0.0, 0.0)]
     numbers = [len(found & answer.numbers) / len(found) for found in golds.numbers]
-    positions = [answer.stems.index(s) for s, _ in close[0].new if s in said] if close else []
+    positions = answer.positions(stem for stem, _ in close[0].new) if close else []
     return [
         float(any(reading.text.spaced in spaced for reading in full)),
         float(any(first.issuperset(reading.text.stems) for reading in full)),
@@ -238,10 +243,11 @@ def features(golds: Golds, answer: Text) -> list[float]:
 class _Likeness:
     """How alike words are to the answer's most similar ones; numbers are the same or not."""
 
-    __slots__ = ("_known", "_said")
+    __slots__ = ("_known", "_near", "_said")
 
-    def __init__(self, said: frozenset[str]) -> None:
+    def __init__(self, said: frozenset[str], stems: Sequence[str]) -> None:
         self._said = said
+        self._near = said if len(said) <= MOST_WORDS else frozenset(stems[:MOST_WORDS])
         self._known = {"": 0.0}
 
     def of(self, stem: str) -> float:
@@ -251,14 +257,14 @@ class _Likeness:
         if stem not in self._known:
             found = None
             if not is_number(stem):
-                found = process.extractOne(stem, self._said, scorer=Indel.normalized_similarity)
+                found = process.extractOne(stem, self._near, scorer=Indel.normalized_similarity)
             self._known[stem] = float(found[1]) if found else 0.0
         return self._known[stem]
 
 
 def _fuzzy(reading: Reading, likeness: _Likeness) -> tuple[float, float]:
     """Mean and least likeness of the reading's words to the answer's most similar ones."""
-    wanted = reading.new or reading.weights
+    wanted = (reading.new or reading.weights)[:MOST_WORDS]
     likes = [likeness.of(stem) for stem, _ in wanted]
     total = sum([w for _, w in wanted]) or 1.0
     mean = sum([w * like for (_, w), like in zip(wanted, likes, strict=True)]) / total
@@ -269,6 +275,7 @@ def _window(wanted: str, text: str) -> float:
     """How alike the wanted text is to the stretch of the text that is most like it."""
     if wanted in text:
         return 1.0
+    wanted, text = wanted[:MOST_LETTERS], text[:MOST_LETTERS]
     compare = fuzz.ratio if len(wanted) > len(text) else fuzz.partial_ratio
     return compare(wanted, text) / 100
 
@@ -280,9 +287,14 @@ def _items(found: Sequence[Sequence[str]], said: frozenset[str]) -> float:
 
 def _near(golds: Golds, answer: Text) -> float:
     """The least relative distance between a gold number and one that only the answer has."""
-    new = [float(number) for number in answer.numbers - golds.question.numbers]
+    new = sorted(float(number) for number in answer.numbers - golds.question.numbers)
     wanted = {float(number) for numbers in golds.numbers for number in numbers}
-    return min([1.0, *(abs(w - n) / max(abs(w), 1.0) for w in wanted for n in new)])
+    least = 1.0
+    for number in wanted:
+        above = bisect(new, number)
+        for near in new[max(0, above - 1) : above + 1]:
+            least = min(least, abs(number - near) / max(abs(number), 1.0))
+    return least
 
 
 def _denied(golds: Golds, answer: Text, positions: Sequence[int]) -> float:

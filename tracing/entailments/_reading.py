@@ -8,7 +8,7 @@ William (accept Duke of Cambridge)", "Puff, the magic dragon".
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
 
@@ -44,10 +44,14 @@ _LETTERS = bytes(code if chr(code).isalpha() else ord(" ") for code in range(128
 """What becomes of ASCII characters where there is no number: words are what spaces divide."""
 _DIVIDED = re.compile(r"(?i)[(\[;:,&]|\b(?:or|accept|also|aka|errata|by|and|plus)\b")
 """Without any of these a gold answer is read one way only."""
-_ASIDE = re.compile(r"\s*[(\[]([^()\[\]]*)[)\]]?\s*")
-_CHOICE = re.compile(r"(?i)\s*(?:;|\bor\b|\baccept\b|\balso\b|\baka\b|:|\berrata\b)\s*")
-_REMARK = re.compile(r",\s+(?=(?:who|which|where|in|the|from|at|on|as|by|an?)\b)|\s+(?=by [A-Z])")
-_ITEM = re.compile(r"(?i)\s*(?:,|;|&|\band\b|\bplus\b)\s*")
+# The space around these is stripped afterwards: an expression that begins with `\s*` goes through
+# every row of spaces once for each of them.
+_ASIDE = re.compile(r"[(\[][^()\[\]]*[)\]]?")
+_CHOICE = re.compile(r"(?i);|\bor\b|\baccept\b|\balso\b|\baka\b|:|\berrata\b")
+_REMARK = re.compile(
+    r",\s++(?=(?:who|which|where|in|the|from|at|on|as|by|an?)\b)|(?<!\s)\s++(?=by [A-Z])"
+)
+_ITEM = re.compile(r"(?i),|;|&|\band\b|\bplus\b")
 
 _stemmer = Stemmer.Stemmer("english")
 _stemmer_lock = Lock()
@@ -56,8 +60,8 @@ _stemmer_lock = Lock()
 class Text:
     """One text, read. What only some comparisons need is made when it is first asked for."""
 
-    __slots__ = ("_first", "_names", "_refuses", "_trigrams", "content", "glued", "numbers", "raw",
-                 "spaced", "stems", "stemset", "words")  # fmt: skip
+    __slots__ = ("_first", "_names", "_places", "_refuses", "_trigrams", "content", "glued",
+                 "numbers", "raw", "spaced", "stems", "stemset", "words")  # fmt: skip
 
     def __init__(self, text: str) -> None:
         self.raw = text
@@ -72,6 +76,7 @@ class Text:
         self.numbers = frozenset(filter(is_number, words))
         self._first: frozenset[str] | None = None
         self._names: list[str] | None = None
+        self._places: dict[str, int] | None = None
         self._refuses: bool | None = None
         self._trigrams: frozenset[str] | None = None
 
@@ -105,6 +110,13 @@ class Text:
         if self._names is None:
             self._names = _words(" ; ".join(_CAPITAL.findall(self.raw)))
         return self._names
+
+    def positions(self, stems: Iterable[str]) -> list[int]:
+        """Where each of the stems first stands; without those that stand nowhere."""
+        if self._places is None:
+            places = range(len(self.stems) - 1, -1, -1)
+            self._places = dict(zip(reversed(self.stems), places, strict=True))
+        return [self._places[stem] for stem in stems if stem in self._places]
 
     @property
     def refuses(self) -> bool:
@@ -176,22 +188,30 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
 
 def alternatives(gold: str) -> list[str]:
     """Shorter ways to read a gold answer, without its remarks and one choice at a time."""
-    found: list[str] = []
     if not _DIVIDED.search(gold):
-        return found
-    plain = _ASIDE.sub(" ", gold).strip()
-    asides = [aside for aside in _ASIDE.findall(gold) if aside.strip()]
-    for part in [plain, *_CHOICE.split(plain), *asides]:
-        for reading in (*_CHOICE.split(part), _REMARK.split(part, 1)[0]):
+        return []
+    found: dict[str, None] = {}
+    plain = " ".join(_parted(_ASIDE, gold)).strip()
+    asides = [aside[1:].rstrip(")]") for aside in _ASIDE.findall(gold)]
+    for part in [plain, *_parted(_CHOICE, plain), *filter(str.strip, asides)]:
+        for reading in (*_parted(_CHOICE, part), _REMARK.split(part, 1)[0]):
             reading = reading.strip(" .,")
-            if reading and reading != gold and reading not in found:
-                found.append(reading)
-    return found
+            if reading and reading != gold:
+                found[reading] = None
+    return list(found)
 
 
 def items(gold: str) -> list[str]:
     """What a gold answer lists: "Chile and Argentina" is two items; one if it lists nothing."""
     if not _DIVIDED.search(gold):
         return [gold]
-    found = [item for item in _ITEM.split(_ASIDE.sub(" ", gold)) if item.strip()]
+    found = [item for item in _parted(_ITEM, " ".join(_parted(_ASIDE, gold))) if item.strip()]
     return found if len(found) > 1 else [gold]
+
+
+def _parted(dividing: re.Pattern[str], text: str) -> list[str]:
+    """The pieces between what divides a text, without the space around that."""
+    pieces = dividing.split(text)
+    last = len(pieces) - 1
+    without = [piece.lstrip() if number else piece for number, piece in enumerate(pieces)]
+    return [p.rstrip() if number < last else p for number, p in enumerate(without)]

@@ -105,13 +105,17 @@ def polarity(answer: str) -> str | None:
 
 def _within(part: list[str], whole: list[str]) -> bool:
     """Whether `part` is a run of `whole`, numbers with their scale and not cut out of another."""
-    for start in range(len(whole) - len(part) + 1):
-        end = start + len(part)
-        follows = whole[end] if end < len(whole) else ""
-        cut_number = bool(_NUMBER.fullmatch(part[-1])) and follows in _SCALES
-        if whole[start:end] == part and not cut_number:
-            return True
-    return False
+    return _spelled(part) in _spelled(whole)
+
+
+def _spelled(answer: list[str]) -> str:
+    """The words between spaces, with a sign no word has behind each number that a scale follows."""
+    following = [*answer[1:], ""]
+    signs = (
+        "~" if _NUMBER.fullmatch(word) and after in _SCALES else ""
+        for word, after in zip(answer, following, strict=True)
+    )
+    return "".join([" ", *(f"{word}{sign} " for word, sign in zip(answer, signs, strict=True))])
 
 
 def _without_numbers(answer: list[str]) -> list[str]:
