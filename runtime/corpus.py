@@ -1,140 +1,141 @@
-"""Read a corpus as a stream of passages, whatever of the usual forms it has.
+"""Read a corpus as a stream of passages, whatever of the usual formats it has.
 
-Each record is `{"id", "title", "text"}`; the id may be called `_id` (BEIR) or `docid`, and in
-place of title and text there may be `contents` (pyserini, FlashRAG), whose first line is the
-title. Passages without an id are known by a hash of title and text, so that the id does not
-change when the corpus grows; one that comes again is left out and counted.
+`runtime.corpora.files` reads records from files and folders, `runtime.corpora.layouts` passages
+from records. Passages without an id are known by a hash of title and text, so that the id is the
+same in any order and any file; one that comes again is left out and counted. Memory holds one
+record, and a few bytes of a hash for each passage.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from hopscope.runtime.errors import CorpusError
-from hopscope.runtime.json_records import JsonRecords, Located
+from hopscope.runtime.corpora import detection
+from hopscope.runtime.corpora.chunks import Chunking
+from hopscope.runtime.corpora.fields import body, identity, keys, string
+from hopscope.runtime.corpora.reading import Columns, Draft, Malformed, Record, fail
+from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.json_records import Reading
+from hopscope.runtime.text import storable
 from hopscope.runtime.types import Passage, digest
 
-ID_KEYS = ("id", "_id", "docid")
-_SUFFIXES = (".gz", ".jsonl", ".json", ".ndjson")
+_LINES = 1 << 48
+"""More than a file has: a number below it is a line, what is above counts files."""
 
 
 class Corpus:
-    """The passages of a file, in its order. Iterating reads the file; it can be done again."""
+    """The passages of a file or folder, in its order. It can be iterated again."""
 
-    def __init__(self, path: Path, *, skip: bool = False) -> None:
-        """With `skip`, records that are broken are left out and noted instead of refused."""
-        self._records = JsonRecords(path, skip=skip)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        format: str = detection.AUTO,
+        columns: Columns | None = None,
+        chunking: Chunking | None = None,
+        skip: bool = False,
+    ) -> None:
+        """
+        Args:
+            format: a kind of file, a layout of records, or `auto`.
+            columns: the fields that hold a passage, where the records have no known layout.
+            chunking: how long passages are divided.
+            skip: whether broken records are left out and noted instead of refused.
+
+        Raises:
+            UsageError: there is no such format, or the columns do not go with it.
+            CorpusError: there is nothing to read there.
+        """
+        detection.check(format)
+        self._columns = columns or Columns()
+        if self._columns.given and format in detection.layouts_known():
+            raise UsageError(f"--text names the field of the text; leave out --format {format}")
+        self._format = format
+        self._path = path
+        self._files = detection.found(path, format)
+        self._chunking = chunking
+        self._skip = skip
+        self.reading = Reading(skip)
+        """What the latest reading left out or mended."""
         self.repeats = 0
         """Passages without an id left out in the latest reading, as they had come before."""
+        try:
+            parts = [each for path, _ in self._files for each in _below(path)]
+            self.size = sum(each.stat().st_size for each in parts)
+            """Bytes on disk."""
+        except OSError as error:
+            raise CorpusError(f"{path} cannot be read: {error.strerror}") from None
 
     @property
     def name(self) -> str:
-        """The file's name without the endings that tell its form."""
-        name = self._records.path.name
-        while name.endswith(_SUFFIXES):
+        """The name of the file or folder without the endings that tell its kind."""
+        name = self._path.resolve().name
+        endings = (".gz", *(end for _, module in self._files for end in module.SUFFIXES))
+        while name.lower().endswith(endings) and not name.startswith("."):
             name = name[: name.rindex(".")]
         return name
-
-    @property
-    def skipped(self) -> int:
-        """Broken records left out in the latest reading."""
-        return self._records.skipped
-
-    @property
-    def replaced(self) -> int:
-        """Records of the latest reading in which U+FFFD stands for half of a surrogate pair."""
-        return self._records.replaced
-
-    @property
-    def problems(self) -> list[CorpusError]:
-        """What was wrong with the first 100 of them, each with its line."""
-        return self._records.problems
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return self._records.size
-
-    @property
-    def bytes_read(self) -> int:
-        """How many of `size` the latest reading has done."""
-        return self._records.bytes_read
 
     def __iter__(self) -> Iterator[Passage]:
         """Read the passages.
 
         Raises:
             CorpusError: a record is broken, has no text, or has the id of an earlier one.
+            MissingExtra: a package that reads such files is not installed.
         """
         self.repeats = 0
+        self.reading = Reading(self._skip)
         # 8 bytes of a hash stand for each id, to hold millions of them.
         seen: dict[int, int] = {}
-        for record in self._records:
-            try:
-                passage, named = self._passage(record)
-            except CorpusError as error:
-                self._records.let_pass(error)
-                continue
-            mark = int(digest(passage.id)[:16], 16)
-            if mark not in seen:
-                seen[mark] = record.line
-                yield passage
-            elif named:
-                problem = f"id {passage.id!r} was already given on line {seen[mark]}"
-                self._records.let_pass(
-                    self._records.fail(record.line, f"{problem}; ids must differ")
-                )
-            else:
-                self.repeats += 1
+        for at, (path, module) in enumerate(self._files):
+            layout: ModuleType | None = None
+            for record in module.read(path, self.reading, self._columns):
+                try:
+                    if self._columns.given:
+                        drafts = [self._by_columns(record.value)]
+                    else:
+                        layout = layout or detection.layout(record.value, self._format)
+                        drafts = list(layout.read(record.value))
+                except Malformed as error:
+                    self.reading.let_pass(fail(path, record, str(error)))
+                    continue
+                yield from self._distinct(drafts, record, at, seen)
 
-    def _passage(self, record: Located) -> tuple[Passage, bool]:
-        """The passage, and whether its id was given."""
-        id = self._id(record)
-        title, text = self._title_and_text(record)
-        return Passage(id=id or digest("", title, text)[:16], title=title, text=text), bool(id)
+    def _distinct(
+        self, drafts: list[Draft], record: Record, at: int, seen: dict[int, int]
+    ) -> Iterator[Passage]:
+        """Those of a record's passages that had not come before."""
+        for draft in drafts:
+            for piece in self._chunking.split(draft) if self._chunking else (draft,):
+                title, text = storable(piece.title), storable(piece.text)
+                id = storable(piece.id) or digest("", title, text)[:16]
+                mark = int(digest(id)[:16], 16)
+                if mark not in seen:
+                    seen[mark] = at * _LINES + record.number
+                    yield Passage(id=id, title=title, text=text)
+                elif piece.id:
+                    self.reading.let_pass(self._repeated(id, record, at, seen[mark]))
+                else:
+                    self.repeats += 1
 
-    def _id(self, record: Located) -> str:
-        for key in ID_KEYS:
-            id = record.value.get(key)
-            if id is None:
-                continue
-            if isinstance(id, int) and not isinstance(id, bool):
-                return str(id)
-            if isinstance(id, str) and id.strip():
-                return id
-            raise self._records.fail(
-                record.line, f"{key!r} must be a non-empty string or an integer; leave it out else"
-            )
-        return ""
+    def _repeated(self, id: str, record: Record, at: int, before: int) -> CorpusError:
+        file, number = divmod(before, _LINES)
+        there = "" if file == at else f"in {self._files[file][0]}, "
+        problem = f"id {id!r} was already given {there}on {record.unit} {number}; ids must differ"
+        return fail(self._files[at][0], record, problem)
 
-    def _title_and_text(self, record: Located) -> tuple[str, str]:
-        title = self._string(record, "title")
-        if "text" in record.value or "contents" not in record.value:
-            text = self._string(record, "text")
-        else:
-            text = self._string(record, "contents")
-            first, newline, rest = text.partition("\n")
-            if not title and newline and rest.strip():
-                title, text = first.strip().strip('"'), rest
-        if not text.strip():
-            problem = "'text' is empty" if "text" in record.value else _no_text(record.value)
-            raise self._records.fail(
-                record.line, f"{problem}; every passage needs a text: fill it in or drop the record"
-            )
-        return title, text
-
-    def _string(self, record: Located, key: str) -> str:
-        value = record.value.get(key)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise self._records.fail(
-                record.line, f"{key!r} must be a string, not {type(value).__name__}"
-            )
-        return value
+    def _by_columns(self, value: Mapping[str, Any]) -> Draft:
+        for name in self._columns.given.values():
+            if name not in value:
+                raise Malformed(f"no {name!r} among the fields {keys(value)}")
+        named = self._columns
+        return Draft(
+            body(value, named.text),
+            string(value, named.title) if named.title else "",
+            identity(value, named.id) if named.id else "",
+        )
 
 
-def _no_text(value: dict[str, Any]) -> str:
-    if "contents" in value:
-        return "'contents' is empty"
-    return f"no 'text' among the keys {', '.join(map(repr, value)) or '(none)'}"
+def _below(path: Path) -> list[Path]:
+    """The file, or those in the folder."""
+    return [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]

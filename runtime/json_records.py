@@ -9,12 +9,12 @@ where that begins.
 import codecs
 import gzip
 import json
-import os
 import re
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -31,7 +31,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """Spells half of a surrogate pair in JSON; two that belong together spell a character."""
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """How Python's `surrogateescape` writes bytes that are not UTF-8; they are 0xdc00 too high."""
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 NOTED = 100
 """Skipped records whose errors are kept; further ones are only counted."""
 # An error this near to the end of the block may only mean that the rest is not read yet.
@@ -46,27 +46,46 @@ class Located(NamedTuple):
     value: dict[str, Any]
 
 
+@dataclass
+class Reading:
+    """One reading of one or more files: what was left out, what was mended, and how far it is."""
+
+    skip: bool = False
+    """Whether broken records are left out and noted instead of refused."""
+    skipped: int = 0
+    problems: list[CorpusError] = field(default_factory=list)
+    """What was wrong with the first 100 of those left out."""
+    replaced: int = 0
+    """Records with half of a surrogate pair, where U+FFFD stands now."""
+    bytes_read: int = 0
+    """Of the files as they lie on disk."""
+
+    def let_pass(self, error: CorpusError) -> None:
+        """Note what is wrong with a record and leave it out; raise it unless told to skip."""
+        if not self.skip:
+            raise error from None
+        self.skipped += 1
+        if self.skipped <= NOTED:
+            self.problems.append(error)
+
+
 class JsonRecords:
     """The objects of a file. Can be read again; reading is tracked for a progress bar."""
 
-    def __init__(self, path: Path, *, skip: bool = False) -> None:
+    def __init__(self, path: Path, reading: Reading | None = None) -> None:
+        """
+        Args:
+            reading: of which this file is a part; without it broken records are refused.
+        """
         self.path = path
-        self.skipped = 0
-        """Records left out in the latest reading, as they were broken."""
-        self.problems: list[CorpusError] = []
-        """What was wrong with the first 100 of them."""
-        self.replaced = 0
-        """Records with half of a surrogate pair in the latest reading; U+FFFD stands there now."""
-        self._skip = skip
-        self.bytes_read = 0
-        """How far the latest reading is in the file as it lies on disk."""
+        self.reading = reading or Reading()
         try:
             if not path.is_file():
                 what = "is a folder" if path.is_dir() else "does not exist"
                 raise CorpusError(f"{path} {what}: give a .jsonl or .json file, or one of them .gz")
             self.size = path.stat().st_size
             with path.open("rb") as file:
-                self._zipped = file.read(2) == _GZIP_MAGIC
+                self._zipped = file.read(2) == GZIP_MAGIC
         except OSError as error:
             raise CorpusError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -74,17 +93,8 @@ class JsonRecords:
         """The error for something wrong on a line."""
         return CorpusError(f"{self.path}, line {line}: {problem}")
 
-    def let_pass(self, error: CorpusError) -> None:
-        """Note what is wrong with a record and leave it out; raise it unless told to skip."""
-        if not self._skip:
-            raise error from None
-        self.skipped += 1
-        if self.skipped <= NOTED:
-            self.problems.append(error)
-
     def __iter__(self) -> Iterator[Located]:
-        self.bytes_read = self.skipped = self.replaced = 0
-        self.problems = []
+        before = self.reading.bytes_read
         try:
             with (
                 self.path.open("rb") as file,
@@ -93,13 +103,13 @@ class JsonRecords:
                 start = unzipped.peek(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
                 read = self._list if start.startswith(b"[") else self._lines
                 for located in read(cast(BinaryIO, unzipped)):
-                    self.bytes_read = file.tell()
+                    self.reading.bytes_read = before + file.tell()
                     yield located
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise CorpusError(f"{self.path} is a damaged gzip file: {error}") from None
         except OSError as error:
             raise CorpusError(f"{self.path} cannot be read: {error.strerror}") from None
-        self.bytes_read = os.path.getsize(self.path)
+        self.reading.bytes_read = before + self.size
 
     def _lines(self, stream: BinaryIO) -> Iterator[Located]:
         for number in count(1):
@@ -113,7 +123,7 @@ class JsonRecords:
                 if located := self._line(number, data):
                     yield located
             except CorpusError as error:
-                self.let_pass(error)
+                self.reading.let_pass(error)
 
     def _line(self, number: int, data: bytes) -> Located | None:
         try:
@@ -139,7 +149,7 @@ class JsonRecords:
                     text.check_utf8(line)
                     located = self._located(line, value, text.latest)
                 except CorpusError as error:
-                    self.let_pass(error)
+                    self.reading.let_pass(error)
                 else:
                     yield located
                 if text.next_character() != ",":
@@ -154,7 +164,7 @@ class JsonRecords:
             raise self.fail(line, f"a JSON object is needed here, not {type(value).__name__}")
         if _HALF.search(spelled):
             whole: dict[str, Any] = storable_json(value)
-            self.replaced += whole != value
+            self.reading.replaced += whole != value
             value = whole
         return Located(line, value)
 

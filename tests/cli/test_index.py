@@ -17,6 +17,21 @@ from tests import encoders
 LINES = '{"id": "a", "title": "A", "text": "red fox"}\n{"id": "b", "title": "B", "text": "hen"}\n'
 
 
+def test_questions_with_their_passages_are_a_corpus(tmp_path: Path) -> None:
+    """Files of HotpotQA, 2Wiki and MuSiQue were refused: no 'text' among the keys."""
+    context = [["Alba", ["Alba is a film.", " It is by Bruno."]], ["Bora", ["A town."]]]
+    record = {"_id": "q", "question": "Who?", "answer": "Bruno", "context": context}
+    path = tmp_path / "hotpot.json"
+    path.write_text(json.dumps([record, {**record, "_id": "r", "context": context[:1]}]))
+    done = invoke("build", path, "--out", tmp_path / "i", "--chunk", "words:4", "--json")
+    assert "2 passages left out: they had come before" in done.stderr
+    assert json.loads(done.stdout)["counts"]["passages"] == 3
+    found = invoke("search", tmp_path / "i", "Bruno", "--json")
+    assert "It is by Bruno." in found.stdout
+    with pytest.raises(UsageError, match=r"no format 'hotpot': choose from auto, csv, .*hotpotqa"):
+        invoke("build", path, "--out", tmp_path / "j", "--format", "hotpot")
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "farm.jsonl"

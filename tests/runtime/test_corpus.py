@@ -50,7 +50,7 @@ def test_every_form_gives_the_same_passages(tmp_path: Path, content: str | bytes
     corpus = Corpus(write(tmp_path, content))
     assert list(corpus) == TWO
     assert list(corpus) == TWO, "reading again starts anew"
-    assert corpus.bytes_read == corpus.size
+    assert corpus.reading.bytes_read == corpus.size
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_half_of_a_surrogate_pair_is_replaced_and_counted(tmp_path: Path, form: 
     corpus = Corpus(path)
     for _ in range(2):  # reading again counts anew
         assert [p.text for p in corpus] == ["a \ufffd", "😀", r"\ud83d"]
-        assert corpus.replaced == 1
+        assert corpus.reading.replaced == 1
 
 
 def test_a_record_beyond_the_limit_is_named_and_not_held(
@@ -141,7 +141,7 @@ def test_a_record_beyond_the_limit_is_named_and_not_held(
         list(Corpus(path))
     corpus = Corpus(path, skip=True)
     assert [passage.id for passage in corpus] == ["a", "c"]
-    assert corpus.skipped == 1
+    assert corpus.reading.skipped == 1
     with pytest.raises(CorpusError, match="line 2: the record is longer than 1 MiB"):
         list(Corpus(listed))
     assert tracemalloc.get_traced_memory()[1] < 20 << 20
@@ -191,8 +191,8 @@ def test_broken_records_can_be_skipped_and_are_told_by_line(tmp_path: Path, form
     corpus = Corpus(path, skip=True)
     for _ in range(2):  # reading again counts anew
         assert [(p.id, p.text) for p in corpus] == [("a", "x"), ("z", "é")]
-        assert corpus.skipped == len(BROKEN)
-        for line, (problem, told) in enumerate(zip(corpus.problems, TOLD, strict=True), 2):
+        assert corpus.reading.skipped == len(BROKEN)
+        for line, (problem, told) in enumerate(zip(corpus.reading.problems, TOLD, strict=True), 2):
             assert f"{path}, line {line}: " in str(problem)
             assert told in str(problem)
 
@@ -202,7 +202,7 @@ def test_a_broken_line_can_be_skipped_but_not_what_follows_broken_json_in_a_list
 ) -> None:
     lines = Corpus(write(tmp_path, GOOD + '{"id": "b", "text"\n{"text": "y"}\n'), skip=True)
     assert [p.text for p in lines] == ["x", "y"]
-    assert "line 2: broken JSON at column" in str(lines.problems[0])
+    assert "line 2: broken JSON at column" in str(lines.reading.problems[0])
     listed = Corpus(write(tmp_path, '[{"text": "x"},\n{"text" "z"},\n{"text": "y"}]'), skip=True)
     with pytest.raises(CorpusError, match="line 2: broken JSON"):
         list(listed)
@@ -213,13 +213,13 @@ def test_skipped_records_are_counted_without_end_but_only_the_first_are_noted(
 ) -> None:
     corpus = Corpus(write(tmp_path, '{"text": ""}\n' * 1000), skip=True)
     assert list(corpus) == []
-    assert (corpus.skipped, len(corpus.problems)) == (1000, 100)
+    assert (corpus.reading.skipped, len(corpus.reading.problems)) == (1000, 100)
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="does not exist"):
         Corpus(tmp_path / "none.jsonl")
-    with pytest.raises(CorpusError, match="is a folder"):
+    with pytest.raises(CorpusError, match="has no file that is named as one of"):
         Corpus(tmp_path)
     cut = write(tmp_path, gzip.compress(as_lines(TWO).encode())[:-12], "cut.jsonl.gz")
     with pytest.raises(CorpusError, match="damaged gzip"):

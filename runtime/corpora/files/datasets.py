@@ -1,0 +1,64 @@
+"""What the `datasets` library's `save_to_disk` writes: Arrow streams (extra `parquet`).
+
+They are read by pyarrow, batch by batch; `datasets` itself is not needed. Of a dictionary of splits
+all are read, in its order.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from hopscope.runtime.corpora.reading import Columns, Record
+from hopscope.runtime.errors import CorpusError, MissingExtra
+from hopscope.runtime.json_records import Reading
+
+SUFFIXES = ()
+STATE = "state.json"
+SPLITS = "dataset_dict.json"
+
+
+def matches(folder: Path) -> bool:
+    """Whether a folder is one that `save_to_disk` wrote."""
+    return (folder / STATE).is_file() or (folder / SPLITS).is_file()
+
+
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+    if not matches(path):
+        raise CorpusError(f"{path} has neither {STATE} nor {SPLITS}: give a folder of save_to_disk")
+    if (path / SPLITS).is_file():
+        for split in _listed(path / SPLITS, "splits"):
+            yield from _split(path / split, reading)
+    else:
+        yield from _split(path, reading)
+
+
+def _split(folder: Path, reading: Reading) -> Iterator[Record]:
+    try:
+        import pyarrow
+        from pyarrow import ipc
+    except ImportError:
+        raise MissingExtra("Arrow", "parquet") from None
+    number = 0
+    for file in _listed(folder / STATE, "_data_files"):
+        path = folder / file
+        try:
+            with pyarrow.memory_map(str(path)) as source, ipc.open_stream(source) as stream:
+                for batch in stream:
+                    for value in batch.to_pylist():
+                        number += 1
+                        yield Record(value, number, f"{file} of {folder.name}, row")
+            reading.bytes_read += path.stat().st_size
+        except (pyarrow.ArrowException, OSError) as error:
+            raise CorpusError(f"{path}, after row {number}: cannot be read: {error}") from None
+
+
+def _listed(path: Path, key: str) -> list[str]:
+    """Names of files or folders inside the folder of `path`."""
+    try:
+        listed = json.loads(path.read_bytes())[key]
+        names = [str(each["filename"] if isinstance(each, dict) else each) for each in listed]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CorpusError(f"{path} cannot be read: {error}; save the dataset again") from None
+    if outside := [name for name in names if Path(name).name != name]:
+        raise CorpusError(f"{path} names {outside[0]!r}, which is not inside its folder")
+    return names
