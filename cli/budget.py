@@ -9,7 +9,7 @@ import typer
 
 from hopscope.cli import render, wiring
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.run import Database, Json, ReaderSpec, Seed, WorkflowName
+from hopscope.cli.run import Database, Json, ReaderSpec, Seed, ThinkingSpec, WorkflowName
 from hopscope.cli.show import RunSpec, find
 from hopscope.cli.written import Overwrite, check_free
 
@@ -354,10 +354,12 @@ def allocate(
     ],
     workflow: WorkflowName = "ircot",
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Who of a batch gets how many retrievals, so that the total brings most."""
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.lab.budget.batch import questions_of, share_out
     from hopscope.tracing.policies._learned import read
     from hopscope.tracing.policies._value_file import ValueFile

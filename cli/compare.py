@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.cli import metrics, render, tables, wiring
-from hopscope.cli.run import Database, EntailmentSpec, Json, Seed
+from hopscope.cli.run import Database, EntailmentSpec, Json, Seed, ThinkingSpec
 from hopscope.cli.score import DEFAULT, MetricSpecs
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def compare(
             "correlations has eRAG's measures. Otherwise no model is asked.",
         ),
     ] = None,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     prices: Annotated[
         Path | None,
@@ -105,6 +106,7 @@ def compare(
 
     formats = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
     asked = [name for name, wanted in formats.items() if wanted]
+    reader = reader and wiring.thoughtful(reader, thinking)
     if len(asked) > 1:
         raise UsageError(f"--{asked[0]} and --{asked[1]} exclude each other")
     names = _table_names(table or wiring.lines("HOPSCOPE_TABLES") or TABLES)

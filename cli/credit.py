@@ -19,6 +19,7 @@ from hopscope.cli.run import (
     Json,
     ReaderSpec,
     Samples,
+    ThinkingSpec,
     TraceContent,
     TraceFile,
 )
@@ -60,6 +61,7 @@ def credit(
     ] = Over.steps,
     corpus: CorpusSpec = wiring.HOPLAND,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     samples: Samples = 10,
     seed: Annotated[
@@ -105,6 +107,7 @@ def credit(
     that the same command goes on where it stopped. A run that cannot be measured is told and left
     out, and the exit code is 1.
     """
+    reader = wiring.thoughtful(reader, thinking)
     wanted = Wanted(
         rules=of.rules(rule),
         meters=of.meters(meter),

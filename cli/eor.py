@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.cli import metrics, render, retrieval, wiring
-from hopscope.cli.run import CorpusSpec, EntailmentSpec, Options, ReaderSpec, Seed
+from hopscope.cli.run import CorpusSpec, EntailmentSpec, Options, ReaderSpec, Seed, ThinkingSpec
 from hopscope.cli.written import Overwrite, check_free
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def fit(
     option: Options = None,
     corpus: CorpusSpec = wiring.HOPLAND,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     limit: Annotated[
         int | None,
@@ -79,6 +80,7 @@ def fit(
     Use the file with `hopscope run -w eor -o weights=FILE` and the same pool. Questions that cannot
     be answered are left out; after Ctrl-C the weights are learned from those answered so far.
     """
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.lab import eor_fit
     from hopscope.lab.export.sheets import whole
     from hopscope.runtime.errors import UsageError

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from hopscope.cli import measured, metrics, render, stored, wiring
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
+from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed, ThinkingSpec
 
 if TYPE_CHECKING:
     from hopscope.tracing.erag_report import ERAGReport
@@ -32,12 +32,14 @@ def erag(
     workflow: stored.OfWorkflow = None,
     limit: stored.Limit = None,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     seed: Seed = 0,
     db: Database = None,
     json: Json = False,
 ) -> None:
     """Label each passage by the answer the reader gives from it alone, and measure the rankings."""
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.tracing.caching import CachedReader
     from hopscope.tracing.erag import ERAG
     from hopscope.tracing.erag_report import erag_report

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hopscope.cli import measured, metrics, render, stored, wiring
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
+from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed, ThinkingSpec
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Measurement
@@ -56,12 +56,14 @@ def errors(
     workflow: stored.OfWorkflow = None,
     limit: stored.Limit = None,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     seed: Seed = 0,
     db: Database = None,
     json: Json = False,
 ) -> None:
     """Tell apart retriever, extraction and hallucination errors and lucky guesses (EoR)."""
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.tracing.error_report import By as RunField
     from hopscope.tracing.error_report import error_report
 

@@ -18,6 +18,7 @@ from hopscope.cli.run import (
     ReaderSpec,
     Samples,
     Seed,
+    ThinkingSpec,
 )
 
 
@@ -159,6 +160,7 @@ def eval_command(
     from_: From = None,
     corpus: CorpusSpec = wiring.HOPLAND,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     k: Depth = None,
     option: Options = None,
@@ -187,6 +189,7 @@ def eval_command(
 ) -> None:
     """Answer all questions of a dataset by one or more workflows and measure every step. What is
     done is kept: the same command goes on where it stopped."""
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.cli import evaluation
     from hopscope.cli.spending import Spending
     from hopscope.runtime.ledger import Limits

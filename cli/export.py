@@ -9,7 +9,7 @@ from urllib.parse import quote
 import typer
 
 from hopscope.cli import metrics, render, retrieval, wiring
-from hopscope.cli.run import Database, EntailmentSpec, Options, Samples, Seed
+from hopscope.cli.run import Database, EntailmentSpec, Options, Samples, Seed, ThinkingSpec
 from hopscope.cli.written import Overwrite, check_free
 
 if TYPE_CHECKING:
@@ -148,12 +148,14 @@ def trec(
     ] = Of.run,
     metric: metrics.MetricSpec = "exact_match",
     reader: OwnReader = None,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     seed: Seed = 0,
     overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
     """Rankings and labels for trec_eval: a .run file for each workflow, and one qrels file."""
+    reader = reader and wiring.thoughtful(reader, thinking)
     from hopscope.lab.export import trec as forms
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.store.store import Store
@@ -259,6 +261,7 @@ def preferences(
         ),
     ] = None,
     reader: OwnReader = None,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     samples: Samples = 10,
     option: Options = None,
@@ -269,6 +272,7 @@ def preferences(
 
     What is appraised is kept in the folder: the same command goes on where it stopped.
     """
+    reader = reader and wiring.thoughtful(reader, thinking)
     from fractions import Fraction
 
     from hopscope.lab.export import preferences as forms

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hopscope.cli.run import ThinkingSpec
+
 if TYPE_CHECKING:
     from hopscope.runtime.corpus import Corpus
     from hopscope.runtime.index_folder import Manifest
@@ -267,12 +269,13 @@ def search(
             help="Whom the stages of an expression ask that name no reader.",
         ),
     ] = "tiny",
+    thinking: ThinkingSpec = None,
 ) -> None:
     """Search an index, or several as an expression says, for one query or a file of them."""
-    from hopscope.cli import render, retrieval, searching
+    from hopscope.cli import render, retrieval, searching, wiring
 
     asked = searching.read(query or [], queries)
-    retriever = retrieval.searcher(index, reader)
+    retriever = retrieval.searcher(index, wiring.thoughtful(reader, thinking))
     hits = retriever.search([text for _, text in asked], k=k)
     for (id, text), ranking in zip(asked, hits, strict=True):
         if trec or json:

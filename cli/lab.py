@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.cli import render, validity, wiring
-from hopscope.cli.run import Json, ReaderSpec, Seed
+from hopscope.cli.run import Json, ReaderSpec, Seed, ThinkingSpec
 
 if TYPE_CHECKING:
     from hopscope.lab.equivalence.data import LeftOut
@@ -52,6 +52,7 @@ def suites(
     ] = 100,
     seed: Seed = 0,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     other_reader: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +71,7 @@ def suites(
 ) -> None:
     """Measure the measuring instruments: meters, credit rules and workflows, on worlds made from
     the seed, where the true worth of every passage is known."""
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.runtime.errors import UsageError
 
     if context.invoked_subcommand is None:

@@ -54,6 +54,16 @@ ReaderSpec = Annotated[
         envvar="HOPSCOPE_READER",
     ),
 ]
+ThinkingSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--thinking",
+        metavar="on|off|auto|TOKENS",
+        help="Whether a reasoning model thinks before it answers, and for how many tokens at most; "
+        "auto is as its chat template has it by default.",
+        envvar="HOPSCOPE_THINKING",
+    ),
+]
 EntailmentSpec = Annotated[
     str,
     typer.Option(
@@ -129,6 +139,7 @@ def run_command(
     gold: Golds = None,
     corpus: CorpusSpec = wiring.HOPLAND,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     k: Depth = None,
     samples: Samples = 10,
@@ -168,7 +179,7 @@ def run_command(
             workflow=workflow,
             options=options,
             corpus=corpus,
-            reader=reader,
+            reader=wiring.thoughtful(reader, thinking),
             entailment=entailment,
             samples=samples,
             seed=seed,

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from hopscope.cli import measured, metrics, render, stored, wiring
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed
+from hopscope.cli.run import Database, EntailmentSpec, Json, ReaderSpec, Seed, ThinkingSpec
 
 if TYPE_CHECKING:
     from hopscope.tracing.scoring import Scores
@@ -33,12 +33,14 @@ def score(
     workflow: stored.OfWorkflow = None,
     limit: stored.Limit = None,
     reader: ReaderSpec = wiring.TINY,
+    thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
     seed: Seed = 0,
     db: Database = None,
     json: Json = False,
 ) -> None:
     """Score the answers of stored runs, one by one and on average."""
+    reader = wiring.thoughtful(reader, thinking)
     from hopscope.tracing import scoring
 
     asked = list(dict.fromkeys(metric or wiring.lines("HOPSCOPE_METRICS") or DEFAULT))

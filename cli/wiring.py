@@ -83,6 +83,31 @@ def takes(name: str, option: str) -> bool:
     return option in components.options(components.load(workflows, name).build)
 
 
+def thoughtful(spec: str, thinking: str | None) -> str:
+    """A reader's name with what `--thinking` says as one of its options; what stands in the name
+    already holds.
+
+    Raises:
+        UsageError: that is neither on, off, auto nor a number of tokens, or the reader is none that
+            thinks.
+    """
+    if thinking is None or ",thinking=" in spec:
+        return spec
+    from hopscope.runtime import components, readers
+
+    value = thinking.strip().lower()
+    if value not in ("auto", "on", "off") and not (
+        value.isascii() and value.isdigit() and int(value)
+    ):
+        raise UsageError(f"--thinking {thinking}: give on, off, auto, or a number of tokens")
+    kind = re.split("[:,]", spec)[0]
+    if "thinking" in components.options(components.load(readers, kind).build):
+        return f"{spec},thinking={value}"
+    if value in ("auto", "off"):
+        return spec
+    raise UsageError(f"--thinking {thinking}: the reader {kind} does not think; name another")
+
+
 def reader(spec: str) -> "Reader":
     """`tiny`, the embedded reader, `hf:ID_OR_FOLDER`, any causal language model,
     `vllm:ID_OR_FOLDER`, the same by vLLM, or `openai:URL#MODEL`, a model on a server; options
@@ -101,11 +126,29 @@ def reader(spec: str) -> "Reader":
     options = parse_pairs(given) | _named(build, "model", model, f"--reader {named}")
     cache = options.pop("cache", None)
     built: Reader = build(**components.parse_options(build, options))
+    _tell_thinking(built)
     if cache is None:
         return built
     from hopscope.runtime.readers._cached import KeptReader
 
     return _kept(cache, lambda store: KeptReader(built, store.answers))
+
+
+def _tell_thinking(built: "Reader") -> None:
+    """Remark on a reader that thinks, which costs, and on one whose thoughts cannot be turned off
+    as usual."""
+    from hopscope.cli import render
+
+    habit = getattr(built, "habit", None)
+    if habit is None:
+        return
+    if habit.thinks:
+        render.note(
+            f"{built.name} thinks before each answer, and so before each sample of a belief, for "
+            f"up to {habit.limit:,} tokens; --thinking off or TOKENS spares some of that"
+        )
+    elif habit.note:
+        render.note(f"{built.name}: {habit.note}")
 
 
 def _kept(location: str, keep: "Callable[[Store], Kept]") -> "Kept":

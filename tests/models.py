@@ -149,9 +149,9 @@ def thinking_tokenizer(style: str) -> PreTrainedTokenizerFast:
     return fast
 
 
-def tiny_thinker(folder: Path, style: str, *, seed: int = 0) -> Path:
+def tiny_thinker(folder: Path, style: str, *, seed: int = 0, **options: Any) -> Path:
     """A tiny Llama whose prompts are those of a reasoning model."""
     shape = {"num_key_value_heads": 2, "vocab_size": 328}
-    save(folder, LlamaConfig(**{**SHAPE, **shape}), chat=True, seed=seed)
+    save(folder, LlamaConfig(**{**SHAPE, **shape, **options}), chat=True, seed=seed)
     thinking_tokenizer(style).save_pretrained(folder)
     return folder

@@ -26,6 +26,7 @@ OF_PATH = {"/v1/completions": {"prompt"}, "/v1/chat/completions": {"messages", "
 OF_VLLM = {
     "top_k", "min_p", "repetition_penalty", "return_tokens_as_token_ids", "allowed_token_ids",
     "chat_template_kwargs", "continue_final_message", "add_generation_prompt",
+    "skip_special_tokens",
 }  # fmt: skip
 
 
@@ -186,8 +187,8 @@ class Service:
 
     def bytes_of(self, token: int) -> bytes:
         """The bytes of a byte-level token: its letters stand for them."""
-        letters = self.tokenizer.convert_ids_to_tokens(token)
-        if token in self.tokenizer.all_special_ids:
+        letters = self.tokenizer.convert_ids_to_tokens(token) or ""
+        if token in self.tokenizer.all_special_ids or token in self.tokenizer.added_tokens_decoder:
             return str(letters).encode()
         return bytes(_BYTES[letter] for letter in letters)
 

@@ -34,7 +34,12 @@ class Choice(NamedTuple):
     names_stop: bool
     """Whether the server would name it."""
     tokens: tuple[Token, ...]
-    """All it tells probabilities of: often an end token and what wrote a stop string, too."""
+    """All it tells probabilities of: often an end token and what wrote a stop string, too, and the
+    thought."""
+    thought: str | None = None
+    """What was thought before; None where the server does not part it from the text."""
+    unfinished: bool = False
+    """Whether the reply ended within its thought, as its marks tell."""
 
 
 def choices(answer: Any) -> list[Choice]:
@@ -48,7 +53,11 @@ def choices(answer: Any) -> list[Choice]:
 
 
 def _choice(told: Mapping[str, Any]) -> Choice:
-    text = told["message"].get("content") if "message" in told else told["text"]
+    thought = None
+    if "message" in told:
+        text, thought = _parts(told["message"])
+    else:
+        text = told["text"]
     if text is not None:
         _text(text)
     named = told.get("stop_reason")
@@ -65,7 +74,22 @@ def _choice(told: Mapping[str, Any]) -> Choice:
         stopped_by=named if isinstance(named, str) else None,
         names_stop="stop_reason" in told,
         tokens=tuple(tokens),
+        thought=thought,
     )
+
+
+def _parts(message: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """What a message answers, and what was thought before it."""
+    content = message.get("content")
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(content, list):  # Mistral's models that think
+        parts: dict[str, list[str]] = {"text": [], "thinking": []}
+        for each in content:
+            inner = each[each["type"]]
+            inner = inner if isinstance(inner, list) else [{"text": inner}]
+            parts[each["type"]] += [_text(one["text"]) for one in inner]
+        content, thought = "".join(parts["text"]), "".join(parts["thinking"]) or thought
+    return content, thought if isinstance(thought, str) else None
 
 
 def _of_columns(told: Mapping[str, Any]) -> list[Token]:

@@ -83,6 +83,11 @@ class Draft:
             return answer + self._separating + len(self.given)
         return answer + max(1, self._opening.room - self._before)
 
+    @property
+    def thought_limit(self) -> int:
+        """Tokens of the thought at most; 0 where none can come."""
+        return self._opening.limit if self._opening is not None else 0
+
     def fork(self) -> "Draft":
         """A copy that goes on by itself; only of one that does not think."""
         twin = copy.copy(self)

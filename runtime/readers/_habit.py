@@ -69,6 +69,11 @@ class Habit:
         return f":thinking={self.thinking}" if isinstance(self.thinking, int) else ":thinking"
 
     @property
+    def limit(self) -> int:
+        """Tokens of a thought at most."""
+        return self.thinking if isinstance(self.thinking, int) else LIMIT
+
+    @property
     def note(self) -> str | None:
         """What a user should know who asked for something else."""
         if self.thinking == "off" and self.marks and self._silence:
@@ -114,7 +119,7 @@ class Habit:
             return None
         bridges = tuple(tuple(tokenize(self._closing(marks))) for marks in self.marks)
         expected = self.awaits_thought(request)
-        wanted = LIMIT if expected else request.max_tokens
+        wanted = self.limit if expected else request.max_tokens
         opening = Opening(self.marks, self._opened if expected else None, wanted, bridges)
         if expected and isinstance(self.thinking, int):
             return opening._replace(limit=self.thinking)

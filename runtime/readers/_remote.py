@@ -6,21 +6,24 @@ llama.cpp take from the raw distribution. Entropies of a truncated distribution 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
-from hopscope.runtime.readers import _choices
+from hopscope.runtime.readers import _choices, _reasoning
 from hopscope.runtime.readers._choices import Choice, Token
 from hopscope.runtime.readers._endpoint import Endpoint, Refused, strange
+from hopscope.runtime.readers._thinking import Opening
 from hopscope.runtime.readers._wire import Wire
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
     Scored,
     ScoreRequest,
+    Thought,
+    ThoughtEnd,
     Usage,
     digest,
 )
@@ -36,6 +39,10 @@ OVERFLOW = "maximum context length"
 """vLLM has no code for it, but says this."""
 
 
+LEAST_ROOM = 32
+"""Tokens: there is no thought worth its name in less."""
+
+
 class RemoteReader:
     """A model on a server. Threads may share it; together they ask `connections` questions at a
     time."""
@@ -44,6 +51,8 @@ class RemoteReader:
         self.name = wire.name
         self._wire = wire
         self._endpoint = endpoint
+        self._thinks = False
+        """Whether a thought has come of it."""
         self._workers = ThreadPoolExecutor(connections, thread_name_prefix="reader")
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
@@ -94,20 +103,124 @@ class RemoteReader:
                 future.cancel()
 
     def _samples(self, request: GenerationRequest, first: int) -> list[Generation]:
+        vocabulary = self._wire.vocabulary
+        if vocabulary and vocabulary.renderer.habit.awaits_thought(request):
+            return self._in_two(request, first)
+        found = self._at_once(request, first, thinking=self._expects_thought(request))
+        if not isinstance(found, Usage):
+            return found
+        # It thinks, which nobody knew: what it said so far is of no use.
+        self._thinks = True
+        again = self._at_once(request, first, thinking=True)
+        assert not isinstance(again, Usage)
+        paid = again[0].model_copy(update={"usage": found + again[0].usage})
+        return [paid, *again[1:]]
+
+    def _expects_thought(self, request: GenerationRequest) -> bool:
+        """Whether a chat is asked as one that thinks: with room for it, and no stop string, which
+        most servers would find in the thought, too."""
+        if not self._wire.chat or request.prompt.prefix:
+            return False
+        return self._thinks or self._wire.thinking not in ("auto", "off")
+
+    def _is_thoughtful(self, request: GenerationRequest, usages: Sequence[Usage]) -> bool:
+        """Whether thoughts came of a chat that was asked as one that does not think."""
+        may = self._wire.chat and not request.prompt.prefix
+        return may and any(usage.thinking_tokens for usage in usages)
+
+    def _in_two(self, request: GenerationRequest, first: int) -> list[Generation]:
+        """Samples of thoughts, and an answer after each."""
+        vocabulary = self._wire.vocabulary
+        assert vocabulary is not None
+        habit = vocabulary.renderer.habit
         prompt = self._wire.prompt(request.prompt)
+        opening = vocabulary.renderer.opening(request, prompt, self._wire.context)
+        assert opening is not None
+        self._check(len(prompt), request.max_tokens + opening.room)
+        count = 1 if request.temperature == 0 else request.n
+        thoughts = request.model_copy(
+            update={
+                "n": count,
+                "max_tokens": opening.limit,
+                "stop": tuple(marks.close for marks in habit.marks),
+            }
+        )
+        found = self._drawn(prompt, thoughts, first, self._wire.dialect.shows_special)
+        answered = []
+        for place, (choice, usage) in enumerate(found):
+            answered.append(self._after(request, first + place, opening, choice, usage))
+        copies = [answered[0].model_copy(update={"usage": Usage()})] * (request.n - count)
+        return [*answered, *copies]
+
+    def _after(
+        self,
+        request: GenerationRequest,
+        index: int,
+        opening: Opening,
+        choice: Choice,
+        usage: Usage,
+    ) -> Generation:
+        """The answer after one thought."""
+        text = choice.text.lstrip()
+        marks = opening.opened or next(
+            (marks for marks in opening.marks if text.startswith(marks.open.rstrip())), None
+        )
+        one = request.model_copy(update={"n": 1})
+        if marks is None and text:  # it did not think: then that was the answer
+            prompt = self._wire.prompt(request.prompt)
+            [(choice, spent)] = self._drawn(prompt, one, index, {})
+            answer = self._wire.generation(prompt, one, choice, spent)
+            return answer.model_copy(update={"usage": usage + answer.usage})
+        thought = text.removeprefix(marks.open.rstrip()).strip() if marks else ""
+        tokens = usage.output_tokens
+        usage = usage.model_copy(update={"thinking_tokens": tokens})
+        if choice.finish != "length" and choice.names_stop and choice.stopped_by is None:
+            record = Thought(text=thought, tokens=tokens, end="open")
+            return Generation(text="", thought=record, usage=usage)
+        given = one.model_copy(update={"thought": thought})
+        prompt = self._wire.prompt(request.prompt, thought)
+        [(answered, spent)] = self._drawn(prompt, given, index, {})
+        end: ThoughtEnd = "limit" if choice.finish == "length" else "closed"
+        record = Thought(text=thought, tokens=tokens, end=end)
+        generation = self._wire.generation(prompt, given, answered, spent)
+        return generation.model_copy(update={"usage": usage + spent, "thought": record})
+
+    def _drawn(
+        self, prompt: Any, request: GenerationRequest, first: int, extra: Mapping[str, Any]
+    ) -> list[tuple[Choice, Usage]]:
+        """As many continuations of a prompt as asked for."""
+        body = self._wire.body(
+            prompt, max_tokens=request.max_tokens, temperature=request.temperature
+        )
+        body |= {"stop": list(request.stop), **extra} if request.stop else extra
+        seed = _seed(request) + first
+        found: list[tuple[Choice, Usage]] = []
+        while len(found) < request.n:
+            asked = {"n": request.n - len(found), "seed": seed + len(found)}
+            found += zip(*self._ask(body | asked), strict=True)
+        return found[: request.n]
+
+    def _at_once(
+        self, request: GenerationRequest, first: int, *, thinking: bool
+    ) -> list[Generation] | Usage:
+        """Samples, each in one reply; or what was spent until thoughts came unexpected."""
+        prompt = self._wire.prompt(request.prompt, request.thought)
         if self._wire.vocabulary:
             self._check(len(prompt), request.max_tokens)
         body = self._wire.body(
             prompt, max_tokens=request.max_tokens, temperature=request.temperature
         )
-        if request.stop:
+        if request.stop and not thinking:
             body["stop"] = list(request.stop)
+        ask = self._ask_for_thoughts if thinking else self._ask
         greedy, seed = request.temperature == 0, _seed(request) + first
         found: list[Generation] = []
         # Some servers give one sample whatever they are asked for.
         while len(found) < (1 if greedy else request.n):
             wanted = 1 if greedy else request.n - len(found)
-            choices, usages = self._ask(body | {"n": wanted, "seed": seed + len(found)})
+            choices, usages = ask(body | {"n": wanted, "seed": seed + len(found)})
+            if not thinking and self._is_thoughtful(request, usages):
+                return sum([*usages, *(each.usage for each in found)], Usage())
             with self._understood():
                 found += [
                     self._wire.generation(prompt, request, choice, usage)
@@ -116,6 +229,18 @@ class RemoteReader:
         copies = [found[0].model_copy(update={"usage": Usage()})] * (request.n - len(found))
         return [*found[: request.n], *copies]
 
+    def _ask_for_thoughts(self, body: dict[str, Any]) -> tuple[list[Choice], list[Usage]]:
+        """The same with room for thoughts: less where that is more than the context holds, unless
+        the user has said how much."""
+        length, room = self._wire.dialect.length, self._wire.limit
+        while True:
+            try:
+                return self._ask({**body, length: body[length] + room})
+            except ContextOverflow:
+                if isinstance(self._wire.thinking, int) or room < LEAST_ROOM:
+                    raise
+                room //= 2
+
     def _ask(self, body: dict[str, Any]) -> tuple[list[Choice], list[Usage]]:
         """One request's continuations, one at least, and what each cost."""
         try:
@@ -123,8 +248,13 @@ class RemoteReader:
         except Refused as error:
             raise self._overflow(error, body[self._wire.dialect.length]) or error from None
         with self._understood():
-            choices = _choices.choices(answer)
+            choices = [_reasoning.parted(choice) for choice in _choices.choices(answer)]
             usages = _usages(answer.get("usage") or {}, choices)
+            thought = _reasoning.counts(answer.get("usage"), choices, usages)
+            usages = [
+                usage.model_copy(update={"thinking_tokens": tokens})
+                for usage, tokens in zip(usages, thought, strict=True)
+            ]
         if withheld := [c.finish for c in choices if c.finish not in ("stop", "length")]:
             raise ReaderError(f"{self.name} withheld a reply: {self._endpoint.clean(withheld[0])}")
         return choices, usages

@@ -18,8 +18,10 @@ from hopscope.runtime.readers import _vocabulary
 from hopscope.runtime.readers._checkpoint import Checkpoint
 from hopscope.runtime.readers._choices import entropy
 from hopscope.runtime.readers._draft import Draft
+from hopscope.runtime.readers._habit import Habit
 from hopscope.runtime.readers._loading import refusal
 from hopscope.runtime.readers._sampling import stream_key
+from hopscope.runtime.readers._thinking import Opening, Thinking
 from hopscope.runtime.readers._transformers import failures
 from hopscope.runtime.readers._vocabulary import Vocabulary
 from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest, Usage
@@ -45,20 +47,36 @@ class VllmReader:
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
         """Samples from the `first` on; see the port. The prompt is counted again."""
         with self._lock, failures(self.name):
-            drafts: list[list[Draft]] = []
-            prompts: list[list[int]] = []
-            params: list[Any] = []
+            samples: list[list[_Sample]] = []
             for request in requests:
-                prompt = self._vocabulary.renderer.prompt_ids(request.prompt)
-                self._check(prompt, request.max_tokens)
-                indices = range(first, first + request.n)
-                drafts.append([self._draft(request, i, prompt, first) for i in indices])
-                prompts += [prompt] * request.n
-                params += [self._drawing(request, i, prompt) for i in indices]
-            outputs = iter(self._run(prompts, params))
-            for draft in (draft for samples in drafts for draft in samples):
-                self._write(draft, next(outputs))
-            return [[self._marked(draft.generation()) for draft in samples] for samples in drafts]
+                prompt = self._vocabulary.renderer.prompt_ids(request.prompt, request.thought)
+                opening = self._vocabulary.renderer.opening(request, prompt, self._context)
+                self._check(prompt, request.max_tokens + (opening.room if opening else 0))
+                samples.append(
+                    [
+                        _Sample(request, i, self._draft(request, i, prompt, first, opening), prompt)
+                        for i in range(first, first + request.n)
+                    ]
+                )
+            every = [sample for same in samples for sample in same]
+            # Thoughts first, as neither the answer's limit nor its stop strings hold for them.
+            thinking = [s for s in every if self.habit.awaits_thought(s.request)]
+            self._go_on(thinking, [self._considering(sample) for sample in thinking])
+            for sample in thinking:
+                while sample.draft.given:  # what ends a thought by force
+                    sample.add(sample.draft.given[0], 0.0, 0.0)
+            answering = [sample for sample in every if sample.draft.finished is None]
+            params = [self._drawing(s.request, s.index, s.ids) for s in answering]
+            self._go_on(answering, params)
+            for sample in answering:
+                # The engine saw an end that is none here.
+                sample.draft.finished = sample.draft.finished or "stop"
+            return [[self._marked(one.draft.generation()) for one in same] for same in samples]
+
+    @property
+    def habit(self) -> Habit:
+        """Whether and how it thinks."""
+        return self._vocabulary.renderer.habit
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         """Likelihoods of given continuations; see the port."""
@@ -99,7 +117,12 @@ class VllmReader:
         return [one.outputs[0] for one in self._engine.generate(asked, params, use_tqdm=False)]
 
     def _draft(
-        self, request: GenerationRequest, index: int, prompt: list[int], first: int
+        self,
+        request: GenerationRequest,
+        index: int,
+        prompt: list[int],
+        first: int,
+        opening: Opening | None,
     ) -> Draft:
         vocabulary = self._vocabulary
         return Draft(
@@ -109,7 +132,16 @@ class VllmReader:
             first=first,
             tokenizer=vocabulary.tokenizer,
             end_ids=vocabulary.end_ids,
+            opening=opening,
         )
+
+    def _considering(self, sample: "_Sample") -> Any:
+        """How a thought is drawn: to the mark that closes it, special or not, or to its limit."""
+        params = self._drawing(sample.request, sample.index, sample.ids)
+        params.stop = [marks.close for marks in self.habit.marks]
+        params.max_tokens = sample.draft.thought_limit
+        params.skip_special_tokens = False
+        return params
 
     def _drawing(self, request: GenerationRequest, index: int, prompt: list[int]) -> Any:
         stream = stream_key(request.seed, prompt, index)
@@ -122,12 +154,12 @@ class VllmReader:
             logprobs=self._logprobs,
         )
 
-    def _write(self, draft: Draft, output: Any) -> None:
-        for token, row in zip(output.token_ids, output.logprobs, strict=True):
-            if draft.finished is None:
-                draft.add(token, row[token].logprob, self._entropy(row))
-        # The engine saw an end that is none here.
-        draft.finished = draft.finished or "stop"
+    def _go_on(self, samples: Sequence["_Sample"], params: list[Any]) -> None:
+        outputs = self._run([sample.ids for sample in samples], params)
+        for sample, output in zip(samples, outputs, strict=True):
+            for token, row in zip(output.token_ids, output.logprobs, strict=True):
+                if sample.draft.finished is None and not sample.draft.given:
+                    sample.add(token, row[token].logprob, self._entropy(row))
 
     def _entropy(self, row: Any) -> float:
         whole = self._alternatives == "all"
@@ -153,15 +185,36 @@ class VllmReader:
             raise ContextOverflow(self.name, len(ids), reserved, self._context)
 
 
+class _Sample:
+    """A sample while the engine writes it."""
+
+    def __init__(
+        self, request: GenerationRequest, index: int, draft: Draft, prompt: list[int]
+    ) -> None:
+        self.request = request
+        self.index = index
+        self.draft = draft
+        self.ids = list(prompt)
+        """The prompt and what is written."""
+
+    def add(self, token: int, logprob: float, entropy: float) -> None:
+        self.draft.add(token, logprob, entropy)
+        self.ids.append(token)
+
+
 def load(
-    checkpoint: Checkpoint, *, alternatives: int | Literal["all"], options: dict[str, Any]
+    checkpoint: Checkpoint,
+    *,
+    alternatives: int | Literal["all"],
+    options: dict[str, Any],
+    thinking: Thinking = "auto",
 ) -> VllmReader:
     """Start the engine on a checkpoint.
 
     Raises:
         UsageError: vLLM cannot load it.
     """
-    vocabulary = _vocabulary.load(checkpoint.folder, checkpoint.name)
+    vocabulary = _vocabulary.load(checkpoint.folder, checkpoint.name, thinking)
     if current_platform.is_cpu():
         # There a prompt that is read in parts kills the engine where a sample has a seed.
         options = {**options, "enable_chunked_prefill": False}
@@ -180,6 +233,7 @@ def load(
     return VllmReader(
         engine,
         vocabulary,
-        name=name if precision == "float32" else f"{name}:{precision}",
+        name=(name if precision == "float32" else f"{name}:{precision}")
+        + vocabulary.renderer.habit.suffix,
         alternatives=alternatives,
     )

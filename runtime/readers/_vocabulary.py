@@ -10,6 +10,7 @@ from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.readers._loading import quiet, refusal
 from hopscope.runtime.readers._rendering import Renderer
 from hopscope.runtime.readers._text import pieces
+from hopscope.runtime.readers._thinking import Thinking
 from hopscope.runtime.readers._transformers import end_ids
 from hopscope.runtime.types import ScoreRequest
 
@@ -33,7 +34,7 @@ class Vocabulary(NamedTuple):
         Raises:
             ReaderError: the chat template rejects the messages, or there is no such token.
         """
-        prompt = self.renderer.prompt_ids(request.prompt)
+        prompt = self.renderer.prompt_ids(request.prompt, request.thought or "")
         given = list(request.token_ids)
         given = given or self.renderer.continuation_ids(request.prompt, request.continuation)
         if given and not 0 <= min(given) <= max(given) < self.size:
@@ -41,7 +42,7 @@ class Vocabulary(NamedTuple):
         return prompt, given
 
 
-def load(source: str | Path, name: str) -> Vocabulary:
+def load(source: str | Path, name: str, thinking: Thinking = "auto") -> Vocabulary:
     """The tokens of a model folder or of a model on the hub; `name` stands in errors.
 
     Raises:
@@ -57,4 +58,4 @@ def load(source: str | Path, name: str) -> Vocabulary:
             generation = None
     ends = end_ids(SimpleNamespace(generation_config=generation, config=config), tokenizer)
     size: int = config.get_text_config().vocab_size
-    return Vocabulary(tokenizer, Renderer(tokenizer, name, ends), ends, size)
+    return Vocabulary(tokenizer, Renderer(tokenizer, name, ends, thinking), ends, size)

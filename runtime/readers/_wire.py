@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hopscope.runtime.readers import _choices
+from hopscope.runtime.errors import NotOffered
+from hopscope.runtime.readers import _choices, _reasoning
 from hopscope.runtime.readers._alignment import ending
 from hopscope.runtime.readers._choices import Choice, Token
-from hopscope.runtime.readers._dialect import Dialect
+from hopscope.runtime.readers._dialect import NO_EFFORT, Dialect
 from hopscope.runtime.readers._endpoint import Address
-from hopscope.runtime.readers._rendering import plain_text
+from hopscope.runtime.readers._rendering import TEMPLATE_OPTIONS, plain_text
+from hopscope.runtime.readers._thinking import LIMIT, Thinking, switched
 from hopscope.runtime.types import Generation, GenerationRequest, Prompt, Usage
 
 if TYPE_CHECKING:  # it imports torch
@@ -29,26 +31,47 @@ class Wire(NamedTuple):
     """Of the model; where it is known, prompts are sent as its tokens."""
     context: int | None = None
     """Tokens of prompt and reply, if the server tells."""
+    thinking: Thinking = "auto"
 
     @property
     def name(self) -> str:
         """Model, server, and how prompts are laid out: by the server's template, by the model's own
-        template here, or as running text."""
+        template here, or as running text; and whether it thinks, as far as that was asked for."""
         how = "chat" if self.chat else "tokens" if self.vocabulary else "text"
-        return f"{self.where.model}@{self.where.host}:{how}"
+        return f"{self.where.model}@{self.where.host}:{how}{self._suffix}"
+
+    @property
+    def _suffix(self) -> str:
+        if self.vocabulary:
+            return self.vocabulary.renderer.habit.suffix
+        if not self.chat or self.thinking == "auto":
+            return ""
+        return {"on": ":thinking", "off": ":thinking=off"}.get(
+            str(self.thinking), f":thinking={self.thinking}"
+        )
+
+    @property
+    def limit(self) -> int:
+        """Tokens of a thought at most."""
+        return self.thinking if isinstance(self.thinking, int) else LIMIT
 
     @property
     def path(self) -> str:
         return "/chat/completions" if self.chat else "/completions"
 
-    def prompt(self, prompt: Prompt) -> Any:
+    def prompt(self, prompt: Prompt, thought: str | None = None) -> Any:
         """Tokens, text or messages, whichever is sent.
 
         Raises:
-            ReaderError: the chat template rejects the messages.
+            ReaderError: the chat template rejects the messages, or a thought cannot be given.
         """
         if self.vocabulary:
-            return self.vocabulary.renderer.prompt_ids(prompt)
+            return self.vocabulary.renderer.prompt_ids(prompt, thought)
+        if thought:
+            raise NotOffered(
+                f"{self.name} cannot be given a thought: that takes the model's tokenizer "
+                "(tokenizer=FOLDER_OR_ID)"
+            )
         if not self.chat:
             return plain_text(prompt)
         turns = [turn.model_dump() for turn in prompt.messages]
@@ -64,12 +87,21 @@ class Wire(NamedTuple):
             **self.dialect.sampling,
         }
         if self.chat:
-            body |= {"messages": prompt, **self.dialect.chat}
-            if prompt[-1]["role"] == "assistant":
+            begun = prompt[-1]["role"] == "assistant"
+            body |= {"messages": prompt, **self._switched("off" if begun else self.thinking)}
+            if begun:
                 body |= self.dialect.continues
         else:
             body["prompt"] = prompt
         return body | self._probabilities()
+
+    def _switched(self, thinking: Thinking) -> dict[str, Any]:
+        """How a chat is told whether to think."""
+        budget = self.dialect.budget if isinstance(thinking, int) else None
+        told: dict[str, Any] = {budget: thinking} if budget else {}
+        if self.dialect.templates:
+            return told | {"chat_template_kwargs": {**TEMPLATE_OPTIONS, **switched(thinking, "")}}
+        return NO_EFFORT if thinking == "off" and self.thinking == "off" else told
 
     def _probabilities(self) -> dict[str, Any]:
         if self.alternatives == "none":
@@ -85,6 +117,9 @@ class Wire(NamedTuple):
         self, prompt: Any, request: GenerationRequest, choice: Choice, usage: Usage
     ) -> Generation:
         """The record of one continuation. What the server did not tell is not in it."""
+        thought = _reasoning.thought(choice, usage.thinking_tokens)
+        if thought is not None:
+            choice = _reasoning.answer_only(choice, self._pieces(prompt, choice.tokens), request)
         end = ending(choice, self._pieces(prompt, choice.tokens), request.stop)
         kept = choice.tokens[: len(end.pieces)]
         ids = tuple(token.id for token in kept if token.id is not None)
@@ -99,6 +134,7 @@ class Wire(NamedTuple):
             finish_reason=end.reason,
             usage=usage,
             approx=approx,
+            thought=thought,
         )
 
     def entropies(self, tokens: Sequence[Token]) -> tuple[tuple[float, ...], bool]:

@@ -12,6 +12,7 @@ from hopscope.runtime.readers import _dialect
 from hopscope.runtime.readers._dialect import Server
 from hopscope.runtime.readers._endpoint import OPENAI, Address, Endpoint, Refused, address, strange
 from hopscope.runtime.readers._remote import RemoteReader
+from hopscope.runtime.readers._thinking import Thinking
 from hopscope.runtime.readers._wire import Alternatives, Wire
 
 
@@ -26,6 +27,7 @@ def build(
     timeout: float = 120.0,
     retries: int = 5,
     concurrency: Count = 8,
+    thinking: Thinking = "auto",
 ) -> Reader:
     """A reader over a model on a server. The server is asked for its list of models.
 
@@ -44,6 +46,8 @@ def build(
         timeout: seconds to wait for an answer each time.
         retries: how often a question is asked again that failed for now.
         concurrency: questions asked at a time.
+        thinking: whether it thinks before it answers: `auto` is as the server has it, `on`, `off`,
+            or a number of tokens, of which a thought has 4,096 unless told.
 
     Raises:
         UsageError: that is no address, the server has no such model, or options do not go together.
@@ -68,11 +72,12 @@ def build(
         chat=chat,
         alternatives=alternatives,
         context=context if isinstance(context, int) else None,
+        thinking=thinking,
     )
     if tokenizer:
         from hopscope.runtime.readers import _vocabulary
 
-        wire = wire._replace(vocabulary=_vocabulary.load(tokenizer, tokenizer))
+        wire = wire._replace(vocabulary=_vocabulary.load(tokenizer, tokenizer, thinking))
     return RemoteReader(wire, endpoint, connections=concurrency)
 
 

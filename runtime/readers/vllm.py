@@ -13,6 +13,7 @@ from hopscope.runtime.components import Count, Share
 from hopscope.runtime.errors import MissingExtra
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers._checkpoint import locate
+from hopscope.runtime.readers._thinking import Thinking
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -27,6 +28,7 @@ def build(
     memory: Share = 0.9,
     context: int | None = None,
     compiled: bool = True,
+    thinking: Thinking = "auto",
 ) -> Reader:
     """A reader over vLLM's engine.
 
@@ -40,6 +42,7 @@ def build(
         memory: share of the GPU's memory that vLLM takes.
         context: tokens of prompt and reply at most; None is the model's own limit.
         compiled: whether the model is compiled and captured in graphs, which takes time at first.
+        thinking: whether it thinks before it answers, as for the reader `hf`.
 
     Raises:
         MissingExtra: vLLM is not installed.
@@ -57,6 +60,7 @@ def build(
     return _vllm.load(
         checkpoint,
         alternatives=alternatives,
+        thinking=thinking,
         options={
             "dtype": dtype,
             "tensor_parallel_size": tensor_parallel,

@@ -1,0 +1,65 @@
+"""`--thinking`, and what is said of readers that think."""
+
+import json
+from pathlib import Path
+
+import models
+import pytest
+
+from hopscope.cli import wiring
+from hopscope.cli.main import main
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Run
+from hopscope.store.store import Store
+
+
+def test_it_becomes_an_option_of_the_reader() -> None:
+    assert wiring.thoughtful("hf:FOLDER", "on") == "hf:FOLDER,thinking=on"
+    assert wiring.thoughtful("hf:FOLDER,dtype=float32", "512") == (
+        "hf:FOLDER,dtype=float32,thinking=512"
+    )
+    assert wiring.thoughtful("hf:FOLDER,thinking=off", "on") == "hf:FOLDER,thinking=off"
+    assert wiring.thoughtful("hf:FOLDER", None) == "hf:FOLDER"
+    assert wiring.thoughtful("tiny", "off") == wiring.thoughtful("tiny", "auto") == "tiny"
+    with pytest.raises(UsageError, match="tiny does not think"):
+        wiring.thoughtful("tiny", "on")
+    for bad in ("0", "-3", "yes", "1e3", "²"):
+        with pytest.raises(UsageError, match="on, off, auto, or a number of tokens"):
+            wiring.thoughtful("hf:FOLDER", bad)
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+    """stdout and stderr of a command that goes well."""
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments])
+    assert ended.value.code in (0, None)
+    found = capsys.readouterr()
+    return found.out, found.err
+
+
+def test_a_run_keeps_thoughts_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = models.tiny_thinker(tmp_path / "model", "r1", max_position_embeddings=4096)
+    command = ["run", "Who directed Alba?", "-w", "naive", "-k", "1", "--samples", "2", "--json"]
+    command += ["--gold", "Bruno", "--reader", f"hf:{folder}", "--db", str(tmp_path / "runs.db")]
+    out, err = call(capsys, *command, "--thinking", "5")
+    assert "thinks before each answer" in err
+    assert "for up to 5 tokens" in err
+    run = stored(out, tmp_path)
+    [thought] = [g.thought for e in run.steps[1].exchanges for g in e.generations]
+    assert thought is not None
+    assert thought.end == "limit"
+    assert json.loads(out)["steps"][1]["usage"]["thinking_tokens"] == thought.tokens > 5
+    assert run.usage.thinking_tokens == thought.tokens
+    assert run.reader.endswith(":thinking=5")
+    monkeypatch.setenv("HOPSCOPE_THINKING", "off")
+    out, err = call(capsys, *command)
+    assert "an empty thought is put before each answer" in " ".join(err.split())
+    [reply] = [g for e in stored(out, tmp_path).steps[1].exchanges for g in e.generations]
+    assert reply.thought is None
+
+
+def stored(out: str, folder: Path) -> Run:
+    with Store.open(folder / "runs.db") as store:
+        return store.load(json.loads(out)["id"])
