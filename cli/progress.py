@@ -52,7 +52,7 @@ class Board:
         parts = [f"{whole.done:,} of {whole.items:,} done"]
         if whole.failed:
             parts.append(f"{whole.failed:,} failed")
-        parts.append(f"{whole.usage.tokens:,} tokens")
+        parts.append("tokens ?" if whole.usage.uncounted else f"{whole.usage.tokens:,} tokens")
         if self._tokens:
             parts.append(f"{self._tokens / elapsed:,.0f} tokens/s")
         if (cost := money(whole, self._price)) is not None:
@@ -122,7 +122,7 @@ def table(tally: "Tally", price: "Price") -> Grid:
                 _mean(row.gain.value, row.gain.n, row.done, signed=True),
                 f"{row.queries:,}",
                 f"{row.usage.calls:,}",
-                f"{row.usage.tokens:,}",
+                "?" if row.usage.uncounted else f"{row.usage.tokens:,}",
                 "-" if cost is None else f"{cost:,.4f} {price.currency}",
             )
         )
@@ -130,7 +130,7 @@ def table(tally: "Tally", price: "Price") -> Grid:
 
 
 def money(row: "Row", price: "Price") -> float | None:
-    """What was spent; None where the reader's price is not known."""
+    """What was spent; None where the reader's price or its tokens are not known."""
     return None if price.model is None else price.of(row.usage, queries=row.queries)
 
 

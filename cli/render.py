@@ -17,7 +17,8 @@ from hopscope.cli.encoding import carries_everything
 from hopscope.cli.grid import Column, Grid
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Record
+    from hopscope.runtime.types import Usage
+    from hopscope.store.summary import RunSummary
 
 PLAIN_WIDTH = 150
 """Columns when stdout is no terminal and COLUMNS does not say how many."""
@@ -52,6 +53,11 @@ def print_json(value: Any) -> None:
     print(jsonlib.dumps(value, ensure_ascii=not carries_everything(), indent=2, allow_nan=False))
 
 
+def tokens(usage: "Usage") -> str:
+    """How many tokens, or `?` where nobody counted them."""
+    return "?" if usage.uncounted else str(usage.tokens)
+
+
 def number(value: float | None, *, signed: bool = False, digits: int = 2) -> str:
     if value is None:
         return "-"
@@ -60,7 +66,7 @@ def number(value: float | None, *, signed: bool = False, digits: int = 2) -> str
     return f"{0:.{digits}f}" if float(text) == 0 else text
 
 
-def show_summaries(summaries: "Sequence[Record]", *, json: bool) -> None:
+def show_summaries(summaries: "Sequence[RunSummary]", *, json: bool) -> None:
     rows = [summary.model_dump(mode="json") for summary in summaries]
     if json:
         print_json(rows)
@@ -85,11 +91,11 @@ def show_summaries(summaries: "Sequence[Record]", *, json: bool) -> None:
             Text(plain(row["workflow"])),
             row["status"],
             str(row["steps"]),
-            str(row["usage"]["input_tokens"] + row["usage"]["output_tokens"]),
+            tokens(summary.usage),
             number(row["seper_delta"], signed=True),
             Text(f"{plain(row['question'])} → {plain(row['answer']) or 'none'}"),
         )
-        for row in rows
+        for row, summary in zip(rows, summaries, strict=True)
     ]
     out().print(Grid(columns, cells))
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hopscope.cli.render import number, out, plain, print_json
+from hopscope.cli.render import number, out, plain, print_json, tokens
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Appraisal, Credit, Pairs, Run, Usage
@@ -55,6 +55,11 @@ def show_run(
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
     if found.appraisal:
         _appraisal(console, found.appraisal)
+    if refused := sorted({name for step in found.steps for name in step.refused}):
+        told = (
+            f"- the server refused {', '.join(refused)}: replies were had without (docs/readers.md)"
+        )
+        console.print(Text(told, style="dim"))
     for reason in _reasons(found):
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
     if dropped := _dropped(found):
@@ -94,8 +99,8 @@ def _table(found: "RunReport") -> Table:
     for name in ("GroGU", "ΔGroGU", "/1k tok"):
         table.add_column(name, justify="right", no_wrap=True)
     for step, before in _with_belief_before(found):
-        tokens = str(step.usage.tokens) if step.usage.calls else ""
-        row: list[str | Text] = [str(step.index), step.name, _deed(step), tokens]
+        cost = tokens(step.usage) if step.usage.calls else ""
+        row: list[str | Text] = [str(step.index), step.name, _deed(step), cost]
         row.append(number(step.seconds))
         seper, grogu = step.credit.seper, step.credit.grogu
         if step.kind == "retrieve" and seper and seper.delta is not None:
@@ -121,7 +126,7 @@ def _lines(console: Console, found: "RunReport") -> None:
     for step, before in _with_belief_before(found):
         head = Text(f"{step.index} {step.name}  ", style="bold")
         head.append_text(_deed(step))
-        head.append(f"  {step.usage.tokens} tok " if step.usage.calls else "  ", style="dim")
+        head.append(f"  {tokens(step.usage)} tok " if step.usage.calls else "  ", style="dim")
         head.append(f"{number(step.seconds)} s", style="dim")
         console.print(head)
         seper, grogu = step.credit.seper, step.credit.grogu
@@ -213,7 +218,10 @@ def _appraisal(console: Console, found: "AppraisalReport") -> None:
 
 
 def spent(usage: "Usage", seconds: float, pairs: "Pairs | None" = None) -> str:
-    parts = [f"{usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens"]
+    counted = f"{usage.input_tokens} + {usage.output_tokens} tokens"
+    if usage.uncounted:
+        counted = f"{counted} counted, {usage.uncounted} calls without a count"
+    parts = [f"{usage.calls} calls, {counted}"]
     if pairs is not None:
         parts.append(f"{pairs.asked} pairs of texts ({pairs.computed} computed)")
     return ", ".join([*parts, f"{seconds:.2f} s"])

@@ -1,11 +1,13 @@
 """Turns what a user names on the command line into live objects."""
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hopscope.cli import render
 from hopscope.runtime.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ def reader(spec: str) -> "Reader":
     named, *given = re.split(r",(?=[a-z_]+=)", spec)
     kind, _, model = named.partition(":")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _note_warnings()
     build = components.load(readers, kind).build
     options = parse_pairs(given) | _named(build, "model", model, f"--reader {named}")
     cache = options.pop("cache", None)
@@ -137,8 +140,6 @@ def reader(spec: str) -> "Reader":
 def _tell_thinking(built: "Reader") -> None:
     """Remark on a reader that thinks, which costs, and on one whose thoughts cannot be turned off
     as usual."""
-    from hopscope.cli import render
-
     habit = getattr(built, "habit", None)
     if habit is None:
         return
@@ -149,6 +150,18 @@ def _tell_thinking(built: "Reader") -> None:
         )
     elif habit.note:
         render.note(f"{built.name}: {habit.note}")
+
+
+def _note_warnings() -> None:
+    """Print what our modules warn of as the commands print their notes."""
+    log = logging.getLogger("hopscope")
+    if not any(isinstance(handler, _Notes) for handler in log.handlers):
+        log.addHandler(_Notes(logging.WARNING))
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        render.note(render.plain(record.getMessage()))
 
 
 def _kept(location: str, keep: "Callable[[Store], Kept]") -> "Kept":

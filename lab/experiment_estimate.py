@@ -35,7 +35,7 @@ class Estimate(Record):
     seconds: float | None
     """With all workers at work."""
     cost: float | None
-    """None, too, where the reader's price is not known."""
+    """None, too, where the reader's price or its tokens are not known."""
 
 
 def estimate(
@@ -59,7 +59,9 @@ def estimate(
     def scaled(amounts: Sequence[float]) -> float | None:
         return sum(amounts) / n * items if n else None
 
-    costs = [price.of(each.usage, queries=each.queries) for each in spent]
+    found = [price.of(each.usage, queries=each.queries) for each in spent]
+    costs = [cost for cost in found if cost is not None]
+    counted = not any(each.usage.uncounted for each in spent)
     seconds = scaled([each.seconds for each in spent])
     return Estimate(
         arm=arm,
@@ -67,10 +69,10 @@ def estimate(
         n=n,
         basis=basis,
         calls=scaled([each.usage.calls for each in spent]),
-        input_tokens=scaled([each.usage.input_tokens for each in spent]),
-        output_tokens=scaled([each.usage.output_tokens for each in spent]),
+        input_tokens=scaled([each.usage.input_tokens for each in spent]) if counted else None,
+        output_tokens=scaled([each.usage.output_tokens for each in spent]) if counted else None,
         seconds=None if seconds is None else seconds / max(1, min(workers * threads, items)),
-        cost=None if price.model is None else scaled(costs),
+        cost=None if price.model is None or len(costs) < n else scaled(costs),
     )
 
 

@@ -35,6 +35,7 @@ property of the questions."""
 OF_QUESTIONS: tuple[By, ...] = ("hops", "kind")
 
 FAILED = "the run failed"
+UNCOUNTED = "the reader's server does not tell how many tokens"
 BATCH = 250
 """Answers that are judged at once."""
 
@@ -63,7 +64,13 @@ def _usage(found: Figures) -> Usage:
         output_tokens=found.output_tokens,
         calls=found.calls,
         thinking_tokens=found.thinking_tokens,
+        cached_tokens=found.cached_tokens,
+        uncounted=found.uncounted,
     )
+
+
+def _tokens(found: Figures) -> Value:
+    return UNCOUNTED if found.uncounted else found.tokens
 
 
 UTILITIES = (
@@ -74,7 +81,7 @@ UTILITIES = (
 COSTS = (
     Measure("retrievals", "retrievals", attrgetter("retrievals")),
     Measure("calls", "calls", attrgetter("calls"), 1),
-    Measure("tokens", "tokens", attrgetter("tokens"), 0),
+    Measure("tokens", "tokens", _tokens, 0),
     Measure("seconds", "seconds", attrgetter("seconds")),
 )
 HEADINGS: Mapping[str, str] = {"exact_match": "EM", "f1": "F1", "contains": "contains"}
@@ -257,7 +264,8 @@ class Results:
         price = self._price[reader]
         if price.model is None:
             return f"no price is known of {reader}"
-        return price.of(_usage(found), queries=found.retrievals)
+        cost = price.of(_usage(found), queries=found.retrievals)
+        return UNCOUNTED if cost is None else cost
 
     @cached_property
     def _price(self) -> dict[str, Price]:

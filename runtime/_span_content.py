@@ -119,6 +119,8 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
         keys.LLM_TOKENS_COMPLETION: tokens_out,
         keys.LLM_TOKENS_TOTAL: tokens_in + tokens_out,
     }
+    if refused := sorted({name for g in generations for name in g.refused}):
+        attributes[keys.REFUSED] = refused
     if reasons:
         attributes[keys.LLM_FINISH_REASON] = reasons[0]
         if all(generation.usage == Usage() for generation in generations):

@@ -92,6 +92,7 @@ DECISION_EVENT = "hopscope.decision"
 DECISION = "hopscope.decision"
 # Tokens of a run or step stand under our own names: backends add up what the LLM spans below
 # them report, and would count every token three times.
+REFUSED = "hopscope.refused_options"
 SPENT_INPUT = "hopscope.usage.input_tokens"
 SPENT_OUTPUT = "hopscope.usage.output_tokens"
 SPENT_CALLS = "hopscope.usage.calls"

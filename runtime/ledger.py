@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hopscope.runtime.errors import BudgetExceeded
+from hopscope.runtime.errors import BudgetExceeded, ReaderError
 from hopscope.runtime.prices import Price
 from hopscope.runtime.types import Record, Step, StopReason, Usage
 
@@ -84,12 +84,25 @@ class Ledger:
             case "seconds":
                 return self.before + perf_counter() - self._begun
             case "cost":
-                return self.price.of(self.usage, queries=self.queries)
+                return self.price.of(self.usage, queries=self.queries) or 0.0
 
     def called(self, usage: Usage, seconds: float) -> None:
-        """A call to a model has ended."""
+        """A call to a model has ended.
+
+        Raises:
+            ReaderError: nobody tells its tokens or its price, and a limit counts them.
+        """
         self.usage += usage
         self._compare(usage, seconds)
+        counting = [name for name in ("tokens", "cost") if name in self.limits.given]
+        if self.limits.cost is not None and not usage.uncounted and self.price.of(usage) is None:
+            raise ReaderError("the limit of cost cannot hold, since the model's price is not known")
+        if usage.uncounted and counting:
+            raise ReaderError(
+                f"the limit of {counting[0]} cannot hold, since the server does not tell how many "
+                "tokens a request took: give the model's tokenizer (reader option "
+                "tokenizer=FOLDER), or limit --max-calls"
+            )
 
     def searched(self, queries: int) -> None:
         """So many queries were sent."""
@@ -143,7 +156,7 @@ class Ledger:
             case "seconds":
                 return self.slowest
             case "cost":
-                return self.price.of(self.largest)
+                return self.price.of(self.largest) or 0.0
             case "retrievals":
                 return 0
 

@@ -21,6 +21,8 @@ class ModelPrice(Record):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    """Of prompt tokens that the server has at hand; None where they cost as much as others."""
 
 
 class Price(Record):
@@ -32,10 +34,17 @@ class Price(Record):
     """Per query."""
     currency: str = "USD"
 
-    def of(self, usage: Usage, *, queries: int = 0) -> float:
-        """The money that so much use costs; models of unknown price cost nothing."""
-        found = self.model or ModelPrice(input=0, output=0)
-        tokens = usage.input_tokens * found.input + usage.output_tokens * found.output
+    def of(self, usage: Usage, *, queries: int = 0) -> float | None:
+        """The money that so much use costs; None where the price or the tokens are not known."""
+        if usage.uncounted or (self.model is None and usage.tokens):
+            return None
+        model = self.model or ModelPrice(input=0, output=0)
+        cached = model.input if model.cached is None else model.cached
+        tokens = (
+            (usage.input_tokens - usage.cached_tokens) * model.input
+            + usage.cached_tokens * cached
+            + usage.output_tokens * model.output
+        )
         return tokens / MILLION + queries * self.retrieval
 
 

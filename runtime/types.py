@@ -140,6 +140,11 @@ class Usage(Record):
     calls: int = 0
     thinking_tokens: int = 0
     """Those of the output tokens that were thoughts and not answers."""
+    cached_tokens: int = 0
+    """Of the prompt tokens those that the server had at hand and bills at a lower price."""
+    uncounted: int = 0
+    """Calls whose tokens nobody told in full: the tokens above are too few, by how many is
+    unknown."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -147,6 +152,8 @@ class Usage(Record):
             output_tokens=self.output_tokens + other.output_tokens,
             calls=self.calls + other.calls,
             thinking_tokens=self.thinking_tokens + other.thinking_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            uncounted=self.uncounted + other.uncounted,
         )
 
     @property
@@ -241,6 +248,8 @@ class Generation(Record):
     """Output tokens of this sample; the prompt's tokens stand on the first sample only."""
     approx: bool = False
     """True when entropies come from a truncated distribution."""
+    refused: tuple[str, ...] = ()
+    """Options of the request that did not hold, because the server refuses them."""
     thought: Thought | None = None
     """What was thought before the answer; None of a reply without a thought."""
 

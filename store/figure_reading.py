@@ -3,7 +3,7 @@ of thousands of rows and seconds to read them in."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Select, Text, func, select, type_coerce
 
@@ -46,7 +46,7 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
             run_id,
             None if error is None else f"{error}: {message}",
             answer,
-            *counted.get(run, (0, 0, 0, 0, 0)),
+            *counted.get(run, (0, 0, 0, 0, 0, 0, 0)),
             seconds or 0.0,
             *utilities.get(run, none),
         )
@@ -59,7 +59,7 @@ def read_retrievals(connection: Connection, experiment: int) -> list[Retrieval]:
     shares = _shares(connection, experiment, chosen(connection, experiment))
     query = (
         select(runs.c.id, steps.c.run, steps.c.index, steps.c.kind)
-        .add_columns(steps.c.input_tokens + steps.c.output_tokens)
+        .add_columns(steps.c.input_tokens + steps.c.output_tokens, steps.c.uncounted)
         .join(items, items.c.run == steps.c.run)
         .join(runs, runs.c.number == steps.c.run)
         .where(items.c.experiment == experiment)
@@ -67,20 +67,23 @@ def read_retrievals(connection: Connection, experiment: int) -> list[Retrieval]:
     )
     made: list[list[Any]] = []
     last, ordinal = None, 0
-    for run_id, run, index, kind, tokens in _rows(connection, query):
+    for run_id, run, index, kind, tokens, uncounted in _rows(connection, query):
         if run != last:
             last, ordinal = run, 0
         if kind == "retrieve":
             ordinal += 1
-            made.append([run, run_id, ordinal, index, tokens])
+            made.append([run, run_id, ordinal, index, tokens, uncounted])
         elif ordinal:
-            made[-1][-1] += tokens
+            made[-1][-2] += tokens
+            made[-1][-1] += uncounted
     nothing: dict[str, Value] = {}
     found = []
-    for run, run_id, ordinal, index, tokens in made:
+    for run, run_id, ordinal, index, tokens, uncounted in made:
         of = shares.get((run, index), nothing)
-        values = [of.get(rule, NOT_APPRAISED) for rule in RULES]
-        found.append(Retrieval(run_id, ordinal, index, tokens, *values))
+        path, share, without = (of.get(rule, NOT_APPRAISED) for rule in RULES)
+        found.append(
+            Retrieval(run_id, ordinal, index, tokens, path, share, without, uncounted=uncounted)
+        )
     return found
 
 
@@ -141,19 +144,27 @@ def _questions(connection: Connection, experiment: int) -> dict[int, Asked]:
     }
 
 
-def _counted(connection: Connection, experiment: int) -> dict[int, tuple[int, int, int, int, int]]:
-    """Retrievals, calls, and tokens read, written and thought, by run."""
+_COUNTED = (
+    "calls",
+    "input_tokens",
+    "output_tokens",
+    "thinking_tokens",
+    "cached_tokens",
+    "uncounted",
+)
+"""Columns of steps, as `Figures` has them after the retrievals."""
+Counts = tuple[int, int, int, int, int, int, int]
+
+
+def _counted(connection: Connection, experiment: int) -> dict[int, Counts]:
+    """Retrievals and the sums of `_COUNTED`, by run."""
     query = (
-        select(steps.c.run, func.count(steps.c.query), func.sum(steps.c.calls))
-        .add_columns(func.sum(steps.c.input_tokens), func.sum(steps.c.output_tokens))
-        .add_columns(func.sum(steps.c.thinking_tokens))
+        select(steps.c.run, func.count(steps.c.query))
+        .add_columns(*(func.sum(steps.c[name]) for name in _COUNTED))
         .where(steps.c.run.in_(_of(items, experiment, items.c.run)))
         .group_by(steps.c.run)
     )
-    return {
-        run: (int(queries), int(calls), int(read), int(written), int(thought))
-        for run, queries, calls, read, written, thought in _rows(connection, query)
-    }
+    return {run: cast(Counts, tuple(map(int, counts))) for run, *counts in _rows(connection, query)}
 
 
 def _utilities(connection: Connection, experiment: int) -> dict[int, tuple[Value, ...]]:

@@ -41,6 +41,9 @@ class Figures(NamedTuple):
     output_tokens: int = 0
     thinking_tokens: int = 0
     """Those of the output tokens that were thoughts."""
+    cached_tokens: int = 0
+    uncounted: int = 0
+    """As in `Usage`."""
     seconds: float = 0.0
     seper: Value = NOT_APPRAISED
     """Belief in the right answer with all evidence."""
@@ -67,3 +70,5 @@ class Retrieval(NamedTuple):
     """ΔSePer: the change it made after what came before it; likewise the other rules."""
     shapley: Value = NOT_APPRAISED
     leave_one_out: Value = NOT_APPRAISED
+    uncounted: int = 0
+    """Calls of these whose tokens are not known."""

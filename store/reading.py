@@ -188,8 +188,12 @@ def _exchanges(connection: Connection, number: int) -> dict[int, list[Exchange]]
     asked = _prompts(connection, number)
     replies: dict[tuple[int, int], list[Generation]] = defaultdict(list)
     for row in _rows(connection, generations, number):
-        own = _fields(Generation, row, but={"usage", "thought"})
-        generation = Generation(**own, usage=_usage(row), thought=_thought(row))
+        generation = Generation(
+            **_fields(Generation, row, but={"usage", "thought", "refused"}),
+            usage=_usage(row),
+            thought=_thought(row),
+            refused=row["refused"] or (),
+        )
         replies[row["step"], row["exchange"]].append(generation)
     found: dict[int, list[Exchange]] = defaultdict(list)
     for row in _rows(connection, exchanges, number):

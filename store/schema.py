@@ -43,9 +43,11 @@ Number = BigInteger().with_variant(Integer, "sqlite")
 
 def _usage() -> list[Column[int]]:
     names = ("input_tokens", "output_tokens", "calls")
-    columns = [Column(name, BigInteger, nullable=False) for name in names]
-    # Of the output tokens; those of databases of before m009 had none.
-    return [*columns, Column("thinking_tokens", BigInteger, nullable=False, server_default="0")]
+    later = ("thinking_tokens", "cached_tokens", "uncounted")  # of before m009 and m010: 0
+    return [
+        *(Column(name, BigInteger, nullable=False) for name in names),
+        *(Column(name, BigInteger, nullable=False, server_default="0") for name in later),
+    ]
 
 
 WHOLE_RUN = -1
@@ -228,6 +230,7 @@ generations = Table(
     Column("thought", AnyText),  # NULL together with thought_end: there was none
     Column("thought_tokens", Integer),
     Column("thought_end", Text),
+    Column("refused", JSON(none_as_null=True)),  # names of options; NULL where there are none
     ForeignKeyConstraint(
         ["run", "step", "exchange"],
         ["exchanges.run", "exchanges.step", "exchanges.position"],

@@ -210,7 +210,11 @@ def _generation_rows(exchange: Exchange) -> list[Row]:
         generation.model_dump(exclude={"usage", "thought"})
         | _usage_row(generation.usage)
         | _thought_row(generation.thought)
-        | {"position": position, "tokens": list(generation.tokens)}
+        | {
+            "position": position,
+            "tokens": list(generation.tokens),
+            "refused": list(generation.refused) or None,
+        }
         for position, generation in enumerate(exchange.generations)
     ]
 

@@ -21,7 +21,17 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 MODEL = "model"
 CONTEXT = 300
-FIELDS = {"model", "n", "max_tokens", "temperature", "top_p", "seed", "stop", "logprobs"}
+FIELDS = {
+    "model",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "top_p",
+    "seed",
+    "stop",
+    "logprobs",
+}
 OF_PATH = {"/v1/completions": {"prompt"}, "/v1/chat/completions": {"messages", "top_logprobs"}}
 OF_VLLM = {
     "top_k", "min_p", "repetition_penalty", "return_tokens_as_token_ids", "allowed_token_ids",
@@ -62,6 +72,10 @@ class Service:
         """Applied to each choice it gives."""
         self.context = CONTEXT
         """Tokens that a prompt and its reply may have."""
+        self.refuses: Callable[[dict[str, Any]], Reply | None] | None = None
+        """Whether it refuses a request for its options: one of the functions below."""
+        self.counts: Callable[[dict[str, Any]], Any] = lambda usage: usage
+        """What it tells of the tokens in the place of the truth."""
         self.one_each = False
         """Give one sample whatever is asked for."""
         self.asked: list[dict[str, Any]] = []
@@ -79,7 +93,7 @@ class Service:
         if unknown := body.keys() - known:
             raise Refusal(f"unknown fields {sorted(unknown)}")
         ids = self._ids(body)
-        count = len(ids) + body["max_tokens"]
+        count = len(ids) + _length(body)
         if count > self.context:
             raise Refusal(
                 f"This model's maximum context length is {self.context} tokens. However, you "
@@ -93,7 +107,7 @@ class Service:
             for choice in choices:
                 self.change(choice)
         usage = {"prompt_tokens": len(ids), "completion_tokens": spent}
-        return {"choices": choices, "usage": usage}
+        return {"choices": choices, "usage": self.counts(usage)}
 
     def _ids(self, body: dict[str, Any]) -> list[int]:
         if "messages" not in body:
@@ -119,7 +133,7 @@ class Service:
         ids: list[int] = []
         rows: list[torch.Tensor] = []
         text, finish, stopped = "", "length", None
-        for _ in range(body["max_tokens"]):
+        for _ in range(_length(body)):
             with torch.inference_mode():
                 logits = self.model(torch.tensor([prompt + ids])).logits[0, -1].double()
             rows.append(torch.log_softmax(logits, dim=-1))
@@ -141,7 +155,9 @@ class Service:
             ):
                 ids.pop()
         told |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
-        wanted = body.get("top_logprobs") if body.get("logprobs") is True else body.get("logprobs")
+        wanted = body.get("logprobs")
+        if wanted is True:
+            wanted = body.get("top_logprobs", 0)
         if wanted is not None:
             by_id = body.get("return_tokens_as_token_ids", False)
             told["logprobs"] = self._told(ids, rows, wanted, by_id=by_id, chat=chat)
@@ -150,9 +166,10 @@ class Service:
     def _draw(self, logits: torch.Tensor, body: dict[str, Any], random: torch.Generator) -> int:
         if allowed := body.get("allowed_token_ids"):
             return int(allowed[int(logits[allowed].argmax())])
-        if body["temperature"] == 0:
+        temperature = body.get("temperature", 1.0)
+        if temperature == 0:
             return int(logits.argmax())
-        odds = torch.softmax(logits / body["temperature"], dim=-1)
+        odds = torch.softmax(logits / temperature, dim=-1)
         return int(torch.multinomial(odds, 1, generator=random))
 
     def _told(
@@ -193,6 +210,89 @@ class Service:
         return bytes(_BYTES[letter] for letter in letters)
 
 
+def _length(body: dict[str, Any]) -> int:
+    """Tokens that a reply may have."""
+    return int(body.get("max_completion_tokens", body.get("max_tokens", CONTEXT)))
+
+
+def openai_error(message: str, param: str | None, code: str | None, status: int = 400) -> Reply:
+    told = {"message": message, "type": "invalid_request_error", "param": param, "code": code}
+    return Reply(status=status, body={"error": told})
+
+
+def reasoning(body: dict[str, Any]) -> Reply | None:
+    """As OpenAI's reasoning models: one temperature, no log-probabilities, the new limit."""
+    if "max_tokens" in body:
+        said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+        said += "'max_completion_tokens' instead."
+        return openai_error(said, "max_tokens", "unsupported_parameter")
+    if body.get("temperature", 1) != 1:
+        said = f"Unsupported value: 'temperature' does not support {body['temperature']} with this "
+        said += "model. Only the default (1) value is supported."
+        return openai_error(said, "temperature", "unsupported_value")
+    for name in ("stop", "top_p"):
+        if name in body:
+            said = f"Unsupported parameter: '{name}' is not supported with this model."
+            return openai_error(said, name, "unsupported_parameter")
+    if "logprobs" in body:
+        said = "You are not allowed to request logprobs from this model"
+        return openai_error(said, None, None, status=403)
+    return None
+
+
+def forbidding(*names: str) -> Callable[[dict[str, Any]], Reply | None]:
+    """As Mistral tells that it does not know fields, all at once and with their values."""
+
+    def refuse(body: dict[str, Any]) -> Reply | None:
+        told = [
+            {
+                "type": "extra_forbidden",
+                "loc": ["body", name],
+                "msg": "Extra inputs are not permitted",
+                "input": body[name],
+            }
+            for name in names
+            if name in body
+        ]
+        error = {"object": "error", "message": {"detail": told}, "param": None, "code": None}
+        return Reply(status=422, body=error) if told else None
+
+    return refuse
+
+
+def either(body: dict[str, Any]) -> Reply | None:
+    """As Anthropic, which also wants the last word to be the user's."""
+    if "temperature" in body and "top_p" in body:
+        said = "`temperature` and `top_p` cannot both be specified for this model. Please use only "
+        return Reply(status=400, body={"error": {"message": said + "one."}})
+    if body["messages"][-1]["role"] == "assistant":
+        said = "This model does not support assistant message prefill. The conversation must end "
+        return Reply(status=400, body={"error": {"message": said + "with a user message."}})
+    return None
+
+
+def at_most(count: int) -> Callable[[dict[str, Any]], Reply | None]:
+    """As Azure limits the alternatives."""
+
+    def refuse(body: dict[str, Any]) -> Reply | None:
+        if body.get("top_logprobs", 0) <= count:
+            return None
+        said = f"Invalid value for 'top_logprobs': must be less than or equal to {count}."
+        return openai_error(said, "top_logprobs", None)
+
+    return refuse
+
+
+def without(*names: str) -> Callable[[dict[str, Any]], Reply | None]:
+    """One text for several options, whichever of them it is."""
+
+    def refuse(body: dict[str, Any]) -> Reply | None:
+        said = f"This endpoint is served without {' and '.join(names)}"
+        return Reply(status=400, body={"detail": said}) if body.keys() & set(names) else None
+
+    return refuse
+
+
 def _byte_letters() -> dict[str, int]:
     """GPT-2's alphabet: printable bytes stand for themselves, the others for letters from 256."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -224,6 +324,8 @@ def running(service: Service) -> Iterator[Service]:
                 service.at_once += 1
                 service.most_at_once = max(service.most_at_once, service.at_once)
                 planned = service.planned.pop(0) if service.planned else None
+                if planned is None and service.refuses:
+                    planned = service.refuses(body)
             try:
                 if self.path not in OF_PATH:
                     self.send(Reply(status=404, body={"detail": "Not Found"}))

@@ -172,6 +172,9 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
         seconds=step.seconds,
         parse_ok=step.parse_ok,
         stop_reason=step.stop_reason,
+        refused=tuple(
+            sorted({name for e in step.exchanges for g in e.generations for name in g.refused})
+        ),
         credit=StepCredit(seper=seper, grogu=grogu),
         per_1000_tokens=_per_1000_tokens(run, step, seper),
     )
@@ -198,12 +201,14 @@ def _per_1000_tokens(run: Run, step: Step, seper: StepSePer | None) -> float | N
     if step.kind != "retrieve" or seper is None:
         return None
     share = seper.delta if seper.shapley is None else seper.shapley
-    tokens = step.usage.tokens
+    usage = step.usage
     for later in run.steps[step.index + 1 :]:
         if later.kind == "retrieve":
             break
-        tokens += later.usage.tokens
-    return None if share is None or tokens == 0 else 1000 * share / tokens
+        usage += later.usage
+    if share is None or usage.uncounted or usage.tokens == 0:
+        return None
+    return 1000 * share / usage.tokens
 
 
 def _total(run: Run, credit: _Credits) -> Total:

@@ -87,6 +87,8 @@ class StepReport(Record):
     seconds: float
     parse_ok: bool | None
     stop_reason: str | None
+    refused: tuple[str, ...]
+    """Options of its requests that did not hold, because the server of the reader refuses them."""
     credit: StepCredit
     per_1000_tokens: float | None
     """Shapley share (else ΔSePer) per 1,000 tokens spent from this retrieval to the next."""

@@ -5,10 +5,16 @@ share, by the tokens from this retrieval to the next, which is what it made the 
 of sums, not a mean of ratios: a run that cost little does not count for more.
 """
 
-from hopscope.lab.results import Results
+from hopscope.lab.results import UNCOUNTED, Results
 from hopscope.lab.statistics import Column, estimates
 from hopscope.lab.tables._table import Cell, Table, methods
 from hopscope.lab.tables.credit_by_step import by_ordinal
+from hopscope.store.figures import Value
+
+
+def _known(value: Value, uncounted: int) -> Value:
+    """A value whose tokens are known, or why it has no ratio to them."""
+    return UNCOUNTED if uncounted else value
 
 
 def build(results: Results) -> list[Table]:
@@ -16,11 +22,13 @@ def build(results: Results) -> list[Table]:
     columns: list[Column] = []
     total = results.measure("seper_delta")
     for system, found in results.by_system.items():
-        asked, values = [f.asked for f in found], total.all(found)
+        asked = [f.asked for f in found]
+        values = [_known(v, f.uncounted) for v, f in zip(total.all(found), found, strict=True)]
         columns.append(results.ratio(asked, values, [f.tokens / 1000 for f in found]))
         rows.append({"system": system, "part": "whole run"})
         for ordinal, made in sorted(by_ordinal(results, system).items()):
-            asked, values = [question for question, _ in made], [each.shapley for _, each in made]
+            asked = [question for question, _ in made]
+            values = [_known(each.shapley, each.uncounted) for _, each in made]
             thousands = [each.tokens / 1000 for _, each in made]
             columns.append(results.ratio(asked, values, thousands))
             rows.append({"system": system, "part": f"retrieval {ordinal}"})

@@ -40,6 +40,8 @@ class Choice(NamedTuple):
     """What was thought before; None where the server does not part it from the text."""
     unfinished: bool = False
     """Whether the reply ended within its thought, as its marks tell."""
+    refused: tuple[str, ...] = ()
+    """Options of the request that did not hold, because the server refuses them."""
 
 
 def choices(answer: Any) -> list[Choice]:

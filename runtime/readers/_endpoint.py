@@ -54,13 +54,22 @@ class Address(NamedTuple):
 class Refused(ReaderError):
     """The server answered with an error that asking again does not change."""
 
-    def __init__(self, message: str, *, status: int, code: str, said: str) -> None:
+    def __init__(self, message: str, *, status: int, told: "Told") -> None:
         super().__init__(message)
         self.status = status
-        self.code = code
-        """The server's own word for what is wrong, or empty."""
-        self.said = said
-        """The server's own message."""
+        self.code = told.code
+        self.param = told.param
+        self.said = told.message
+
+
+class Told(NamedTuple):
+    """What a server says of an error."""
+
+    message: str
+    code: str = ""
+    """Its own word for what is wrong, or empty."""
+    param: str = ""
+    """The field of the request that it is about, or empty."""
 
 
 class Unavailable(ReaderError):
@@ -189,8 +198,8 @@ class Endpoint:
         return told
 
     def _failure(self, answer: httpx.Response, status: int) -> ReaderError:
-        said, code = _told(answer)
-        said = self.clean(said)
+        told = _told(answer)
+        told = told._replace(message=self.clean(told.message))
         if status in (401, 403):
             # OpenAI repeats a part of the key here.
             held = "it holds one" if self._secret else "it is not set"
@@ -198,18 +207,17 @@ class Endpoint:
                 f"{self._url} does not take the key, or wants one (status {status}): give it by "
                 f"the environment variable {self._key_from}; {held}",
                 status=status,
-                code=code,
-                said="",
+                told=told,
             )
-        message = f"{self._url} answered with status {status}: {said}"
-        if status in PASSING and code != SPENT:
+        message = f"{self._url} answered with status {status}: {told.message}"
+        if status in PASSING and told.code != SPENT:
             after = _wanted_pause(answer)
             if after <= LONGEST_WAIT:
                 return Unavailable(message, after=after)
             message += f"; it wants to be asked again in {after:.0f} seconds"
         elif status == 404:
             message += "; is the model there, and does the address end as it should, often in /v1?"
-        return Refused(message, status=status, code=code, said=said)
+        return Refused(message, status=status, told=told)
 
     def clean(self, what: object) -> str:
         """What the server said as a message may repeat it."""
@@ -233,17 +241,18 @@ def _json(answer: httpx.Response) -> Any:
         return UNREADABLE
 
 
-def _told(answer: httpx.Response) -> tuple[str, str]:
-    """The message and code of an error, however the server words it."""
+def _told(answer: httpx.Response) -> Told:
+    """What is said of an error, however the server words it."""
     body = _json(answer)
     if body is UNREADABLE:
         # A charset in the header is the server's word, and not all that Python knows are of text.
-        return answer.content.decode(errors="replace") or answer.reason_phrase, ""
+        return Told(answer.content.decode(errors="replace") or answer.reason_phrase)
     told: Any = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(told, Mapping):
-        return str(told), ""
+        return Told(str(told))
     message = told.get("message") or told.get("detail") or told
-    return str(message), str(told.get("code") or told.get("type") or "")
+    code, param = told.get("code") or told.get("type") or "", told.get("param")
+    return Told(str(message), str(code), param if isinstance(param, str) else "")
 
 
 def _wanted_pause(answer: httpx.Response) -> float:

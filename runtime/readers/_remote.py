@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
-from hopscope.runtime.readers import _choices, _reasoning
+from hopscope.runtime.readers import _choices, _reasoning, _usage
 from hopscope.runtime.readers._choices import Choice, Token
 from hopscope.runtime.readers._endpoint import Endpoint, Refused, strange
+from hopscope.runtime.readers._terms import Terms
 from hopscope.runtime.readers._thinking import Opening
 from hopscope.runtime.readers._wire import Wire
 from hopscope.runtime.types import (
@@ -39,6 +40,11 @@ OVERFLOW = "maximum context length"
 """vLLM has no code for it, but says this."""
 
 
+LEAVE_OUT = (
+    "if an option of the request is the reason, leave it out (reader option "
+    "omit=temperature+seed, alternatives=none for log-probabilities, server=openai for "
+    "max_completion_tokens)"
+)
 LEAST_ROOM = 32
 """Tokens: there is no thought worth its name in less."""
 
@@ -47,10 +53,11 @@ class RemoteReader:
     """A model on a server. Threads may share it; together they ask `connections` questions at a
     time."""
 
-    def __init__(self, wire: Wire, endpoint: Endpoint, *, connections: int) -> None:
+    def __init__(self, wire: Wire, endpoint: Endpoint, terms: Terms, *, connections: int) -> None:
         self.name = wire.name
         self._wire = wire
         self._endpoint = endpoint
+        self._terms = terms
         self._thinks = False
         """Whether a thought has come of it."""
         self._workers = ThreadPoolExecutor(connections, thread_name_prefix="reader")
@@ -226,6 +233,7 @@ class RemoteReader:
                     self._wire.generation(prompt, request, choice, usage)
                     for choice, usage in zip(choices, usages, strict=True)
                 ]
+            greedy = greedy and not any("temperature" in choice.refused for choice in choices)
         copies = [found[0].model_copy(update={"usage": Usage()})] * (request.n - len(found))
         return [*found[: request.n], *copies]
 
@@ -243,13 +251,26 @@ class RemoteReader:
 
     def _ask(self, body: dict[str, Any]) -> tuple[list[Choice], list[Usage]]:
         """One request's continuations, one at least, and what each cost."""
+
+        def post(sent: dict[str, Any]) -> Any:
+            try:
+                return self._endpoint.post(self._wire.path, sent)
+            except Refused as error:
+                reserved = body[self._wire.dialect.length]
+                raise self._overflow(error, reserved) or error from None
+
         try:
-            answer = self._endpoint.post(self._wire.path, body)
+            answer, refused = self._terms.ask(post, body)
         except Refused as error:
-            raise self._overflow(error, body[self._wire.dialect.length]) or error from None
+            if error.status not in (400, 422):
+                raise
+            raise ReaderError(f"{error}; {LEAVE_OUT}") from None
         with self._understood():
-            choices = [_reasoning.parted(choice) for choice in _choices.choices(answer)]
-            usages = _usages(answer.get("usage") or {}, choices)
+            choices = [
+                _reasoning.parted(choice)._replace(refused=refused)
+                for choice in _choices.choices(answer)
+            ]
+            usages = _usage.usages(answer.get("usage"), choices, body, self._wire.vocabulary)
             thought = _reasoning.counts(answer.get("usage"), choices, usages)
             usages = [
                 usage.model_copy(update={"thinking_tokens": tokens})
@@ -300,17 +321,6 @@ class RemoteReader:
         numbers = [int(number) for number in re.findall(r"\d+", error.said)]
         context = self._wire.context or next(iter(numbers), 0)
         return ContextOverflow(self.name, max([*numbers, context + 1]), reserved, context)
-
-
-def _usages(told: Any, choices: list[Choice]) -> list[Usage]:
-    """What each continuation cost: as many tokens as it has, and what is left, or the server says
-    nothing of, stands on the first. Raises ValueError where there is none."""
-    if not choices:
-        raise ValueError("no choices")
-    counts = [len(choice.tokens) for choice in choices]
-    counts[0] += max(0, (told.get("completion_tokens") or 0) - sum(counts))
-    first = Usage(input_tokens=told.get("prompt_tokens") or 0, output_tokens=counts[0], calls=1)
-    return [first, *(Usage(output_tokens=count) for count in counts[1:])]
 
 
 def _seed(request: GenerationRequest) -> int:

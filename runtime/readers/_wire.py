@@ -114,12 +114,17 @@ class Wire(NamedTuple):
         return {**asked, **by_id}
 
     def generation(
-        self, prompt: Any, request: GenerationRequest, choice: Choice, usage: Usage
+        self,
+        prompt: Any,
+        request: GenerationRequest,
+        choice: Choice,
+        usage: Usage,
     ) -> Generation:
         """The record of one continuation. What the server did not tell is not in it."""
         thought = _reasoning.thought(choice, usage.thinking_tokens)
         if thought is not None:
             choice = _reasoning.answer_only(choice, self._pieces(prompt, choice.tokens), request)
+        choice = _stopped(choice, request.stop)
         end = ending(choice, self._pieces(prompt, choice.tokens), request.stop)
         kept = choice.tokens[: len(end.pieces)]
         ids = tuple(token.id for token in kept if token.id is not None)
@@ -134,6 +139,7 @@ class Wire(NamedTuple):
             finish_reason=end.reason,
             usage=usage,
             approx=approx,
+            refused=choice.refused,
             thought=thought,
         )
 
@@ -153,3 +159,12 @@ class Wire(NamedTuple):
             return self.vocabulary.pieces(prompt, ids)
         known = [token.piece for token in tokens if token.piece is not None]
         return known if len(known) == len(tokens) else None
+
+
+def _stopped(choice: Choice, stop: Sequence[str]) -> Choice:
+    """Cut at the first stop string, where the server did not do so."""
+    found = [(at, end) for end in stop if end and (at := choice.text.find(end)) >= 0]
+    if not found:
+        return choice
+    at, end = min(found)
+    return choice._replace(text=choice.text[:at], finish="stop", stopped_by=end)

@@ -8,10 +8,11 @@ from typing import Any, Literal
 from hopscope.runtime.components import Count
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.readers import _dialect
+from hopscope.runtime.readers import _dialect, _terms
 from hopscope.runtime.readers._dialect import Server
 from hopscope.runtime.readers._endpoint import OPENAI, Address, Endpoint, Refused, address, strange
 from hopscope.runtime.readers._remote import RemoteReader
+from hopscope.runtime.readers._terms import Terms
 from hopscope.runtime.readers._thinking import Thinking
 from hopscope.runtime.readers._wire import Alternatives, Wire
 
@@ -23,6 +24,7 @@ def build(
     tokenizer: str | None = None,
     alternatives: Alternatives = 20,
     server: Server = "auto",
+    omit: str = "",
     key: str | None = None,
     timeout: float = 120.0,
     retries: int = 5,
@@ -41,6 +43,8 @@ def build(
         alternatives: how many of the likeliest tokens are asked for at each place; `all` of the
             vocabulary gives exact entropies, 0 the tokens' own log-probabilities, `none` nothing.
         server: what kind of server it is; `auto` goes by what it says.
+        omit: options of a request that are left out, as temperature+seed, for a server that refuses
+            them in a way that is not understood; what is refused plainly is left out anyway.
         key: the environment variable that holds the key, if there is one; OPENAI_API_KEY for
             OpenAI's own server, else HOPSCOPE_API_KEY.
         timeout: seconds to wait for an answer each time.
@@ -78,7 +82,8 @@ def build(
         from hopscope.runtime.readers import _vocabulary
 
         wire = wire._replace(vocabulary=_vocabulary.load(tokenizer, tokenizer, thinking))
-    return RemoteReader(wire, endpoint, connections=concurrency)
+    terms = Terms(wire.name, _terms.given(omit))
+    return RemoteReader(wire, endpoint, terms, connections=concurrency)
 
 
 def _entry(endpoint: Endpoint, where: Address) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Commands over a model on a server that behaves as servers do."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ class Commands:
     def __init__(self, server: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.reader = f"openai:{server.url}#{openai_api.MODEL},retries=0"
         self.db = ["--db", str(tmp_path / "runs.db")]
+        self.prices = tmp_path / "prices.toml"
+        self.prices.write_text(
+            '[models]\n"model@*" = { input = 2.0, output = 8.0, cached = 1.0 }\n'
+        )
         self._capsys = capsys
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
@@ -67,3 +72,39 @@ def test_a_fault_while_measuring_does_not_cost_the_run(
     assert "answer  " in out
     assert "the run is not appraised: RecursionError: deep[31m; this is a fault" in err
     assert commands("ls")[1].count("naive") == 1
+
+
+def test_a_server_that_refuses_options_is_used_and_one_line_tells(
+    commands: Commands, server: Service
+) -> None:
+    """It was a failed run that quoted the 400."""
+    server.refuses = openai_api.reasoning
+    code, out, err = commands.run("-o", "seper.weight=uniform")
+    assert code == 0
+    assert "SePer " in out
+    [line] = [line for line in err.splitlines() if "refuses a part of what is asked" in line]
+    assert line.startswith("hopscope: model@127.0.0.1:")
+    for part in ("max_completion_tokens", "temperature=0", "top_p", "logprobs"):
+        assert part in line
+    steps = json.loads(commands("show", "--json")[1])["steps"]
+    assert [step["refused"] for step in steps if step["usage"]["calls"]] == [
+        ["logprobs", "temperature", "top_p"]
+    ]
+    told = commands("show")[1]
+    assert told.count("the server refused logprobs, temperature, top_p") == 1
+
+
+def test_tokens_that_nobody_told_are_unknown_and_not_none(
+    commands: Commands, server: Service
+) -> None:
+    server.counts = lambda usage: None
+    code, out, err = commands.run(reader=",alternatives=none")
+    assert code == 0
+    assert "1 calls, 0 + 0 tokens counted, 1 calls without a count" in out
+    assert " ? " in commands("ls")[1]
+    assert "cannot hold" not in err
+    for limit in ("--max-tokens=500", "--max-cost=1"):
+        code, out, err = commands.run(limit, "--prices", str(commands.prices), reader="")
+        assert code == 1
+        kind = limit[6:].partition("=")[0]
+        assert f"the limit of {kind} cannot hold" in " ".join(out.split())

@@ -40,7 +40,13 @@ _json = st.recursive(
 _settings = st.dictionaries(_words, _json, max_size=3)
 _passages = st.builds(Passage, id=_words, title=_words, text=_words, source=_words)
 _usages = st.builds(
-    Usage, input_tokens=_small, output_tokens=_small, calls=_small, thinking_tokens=_small
+    Usage,
+    input_tokens=_small,
+    output_tokens=_small,
+    calls=_small,
+    thinking_tokens=_small,
+    cached_tokens=_small,
+    uncounted=_small,
 )
 _prompts = st.builds(
     Prompt,
@@ -74,6 +80,7 @@ _generations = st.builds(
     usage=_usages,
     approx=st.booleans(),
     thought=st.none() | _thoughts,
+    refused=_keys,
 )
 _exchanges = st.builds(
     Exchange,

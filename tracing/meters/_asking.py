@@ -1,6 +1,6 @@
 """Asking a reader about many contexts in one call, and what to do when one does not fit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hopscope.runtime.errors import ContextOverflow
@@ -10,6 +10,9 @@ from hopscope.runtime.types import Generation, GenerationRequest, Passage
 
 STOP = ("\n", "Question:", "Context:")
 """Where an answer ends, as in SePer's code."""
+
+TOLD = frozenset({"logprobs", "top_logprobs"})
+"""Options whose absence a value shows by itself: there is none, or it is marked approximate."""
 
 Content = tuple[str, ...]
 
@@ -76,6 +79,13 @@ def answered(replies: list[Generation]) -> list[Generation] | Unmeasured:
     if not reasons:
         return replies
     return Unmeasured(f"{len(reasons)} of {len(replies)} replies have no answer: {reasons[0]}")
+
+
+def as_asked(estimator: str, replies: Iterable[Generation]) -> str:
+    """The estimator, with the options that a server refused: without them the replies are of
+    another distribution than was asked for. Missing log-probabilities are told elsewhere."""
+    refused = {name for reply in replies for name in reply.refused} - TOLD
+    return f"{estimator} without {'+'.join(sorted(refused))}" if refused else estimator
 
 
 def overflow(request: GenerationRequest, error: ContextOverflow) -> Unmeasured:

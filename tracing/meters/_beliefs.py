@@ -79,18 +79,21 @@ def canonical(samples: Sequence[Generation]) -> tuple[Generation, ...]:
 
 
 def likelihoods(
-    samples: Sequence[Generation], weight: Weighting
+    samples: Sequence[Generation], weight: Weighting, meter: str = "seper"
 ) -> list[tuple[float, ...]] | Unmeasured:
     """The token log-probabilities that weigh each sample.
 
     An empty reply has those of its end token. One that was stopped before any token, whose
-    likelihood nobody recorded, weighs as much as the others do on average.
+    likelihood nobody recorded, weighs as much as the others do on average. `meter` is whose option
+    a reason names.
     """
     if weight == "uniform":
         return [() for _ in samples]
     known = [s.logprobs or (() if s.end_logprob is None else (s.end_logprob,)) for s in samples]
     if any(not logprobs and s.text.strip() for logprobs, s in zip(known, samples, strict=True)):
-        return Unmeasured("the reader gives no log-probabilities; weight=uniform needs none")
+        return Unmeasured(
+            f"the reader gives no log-probabilities; -o {meter}.weight=uniform needs none"
+        )
     means = [float(np.mean(logprobs)) for logprobs in known if logprobs]
     if not means:
         return Unmeasured("every reply is empty and none has a log-probability")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from hopscope.runtime.ports import Entailment
+from hopscope.runtime.types import Generation
 from hopscope.tracing.intervals import Unseen
 from hopscope.tracing.meters import _beliefs
 from hopscope.tracing.meters._asking import Content, Unmeasured
@@ -25,6 +26,8 @@ class Level(NamedTuple):
     """Probability of the replies that an enumeration did not reach; None for samples."""
     unseen: Unseen | None = None
     """What samples leave open about other replies."""
+    samples: tuple[Generation, ...] = ()
+    """The replies."""
 
 
 class Judge:
@@ -49,7 +52,8 @@ class Judge:
 
         def level(each: Replies) -> Asking[Level]:
             value = yield from ask(each.samples, each.weights, *self._known)
-            return Level(value, tuple(each.weights.tolist()), each.uncovered, each.unseen)
+            weights = tuple(each.weights.tolist())
+            return Level(value, weights, each.uncovered, each.unseen, each.samples)
 
         return self._settled(replies, level)
 

@@ -32,7 +32,11 @@ class Replies(NamedTuple):
 class Sampled:
     """Samples of several contexts, drawn in as many goes as asked for."""
 
-    def __init__(self, reader: Reader, asked: Mapping[Content, GenerationRequest]) -> None:
+    def __init__(
+        self, reader: Reader, asked: Mapping[Content, GenerationRequest], *, meter: str = "seper"
+    ) -> None:
+        """`meter` is whose options a reason names."""
+        self._meter = meter
         self._reader = reader
         self._asked = asked
         self._drawn: dict[Content, list[Generation]] = {key: [] for key in asked}
@@ -68,7 +72,7 @@ class Sampled:
             return fresh
         drawn = self._drawn[key] = [*self._drawn[key], *fresh]
         samples = canonical(drawn)
-        logprobs = likelihoods(samples, weight)
+        logprobs = likelihoods(samples, weight, self._meter)
         if isinstance(logprobs, Unmeasured):
             return logprobs
         own = self._asked[key].temperature == 1

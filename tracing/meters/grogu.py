@@ -145,13 +145,15 @@ class GroGU:
         return [found[_asking.content(evidence)] for evidence in evidences]
 
     def _checked(self, answer: Generation) -> Generation | Unmeasured:
-        if not answer.text.strip() or not answer.tokens:
+        if not answer.text.strip():
             return Unmeasured("the reader's answer is empty")
         wanted = answer.logprobs if "ppl" in self.score else answer.entropies
-        if len(wanted) != len(answer.tokens):
-            what = "log-probabilities" if "ppl" in self.score else "entropies"
-            return Unmeasured(f"the reader gives no {what}")
-        return answer
+        if answer.tokens and len(wanted) == len(answer.tokens):
+            return answer
+        what = "log-probabilities" if "ppl" in self.score else "entropies"
+        if what == "entropies" and answer.logprobs:
+            return Unmeasured(f"the reader gives no {what}; -o grogu.score=ppl needs none")
+        return Unmeasured(f"the reader gives no {what}, which GroGU is made of")
 
     def _without_documents(
         self, question: Question, answers: dict[Content, Generation | Unmeasured]
@@ -218,6 +220,7 @@ class GroGU:
             reason = "exact and truncated entropies cannot be compared"
         else:
             value = confidence.value - baseline.value
+            estimator = _asking.as_asked(estimator, [confidence.answer, baseline.answer])
             estimator += " approx" if confidence.approx else ""
         return Measurement(value=value, reason=reason, seed=self.seed, estimator=estimator)
 

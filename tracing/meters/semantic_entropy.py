@@ -125,7 +125,9 @@ class SemanticEntropy:
             max_tokens=self.max_tokens,
             seed=self.seed,
         )
-        found = Sampled(self.reader, asked).upto(self.samples, list(asked), self._weight)
+        found = Sampled(self.reader, asked, meter=self.name).upto(
+            self.samples, list(asked), self._weight
+        )
         relations = Relations(self.entailment, question.text)
         meanings = relations.settle(
             {
@@ -169,7 +171,7 @@ class SemanticEntropy:
             value=-value,
             n=len(replies.samples),
             seed=self.seed,
-            estimator=self.estimator,
+            estimator=_asking.as_asked(self.estimator, replies.samples),
             low=-max(around.high, value) if around else None,
             high=-min(around.low, value) if around else None,
             dropped=context.kept_back or None,

@@ -251,7 +251,7 @@ class SePer:
             return False
         if isinstance(found, Belief):
             value = found.soft if self.kind == "soft" else found.hard
-            found = Level(value, found.weights, found.uncovered, found.unseen)
+            found = Level(value, found.weights, found.uncovered, found.unseen, found.samples)
         low, high = self._interval(found)
         return low is None or high is None or high - low > self.width
 
@@ -278,7 +278,7 @@ class SePer:
             value=self._value(level),
             n=len(level.weights),
             seed=seed,
-            estimator=self.estimator,
+            estimator=_asking.as_asked(self.estimator, level.samples),
             low=low,
             high=high,
             certain=self.method == "enumerate" and low is not None,
