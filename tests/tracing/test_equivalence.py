@@ -140,6 +140,45 @@ def test_an_alias_that_the_answer_holds_can_decide() -> None:
     assert model.correctness([few])[0] < 0.5 < model.correctness([more])[0]
 
 
+DAY, YEAR = "18 January 1788", "1788"
+
+
+@pytest.mark.parametrize(
+    ("golds", "answer", "right"),
+    [
+        # One alias differs in numbers, another is in the answer: it was denied.
+        ((DAY, "26 January"), "26 January 1788", True),
+        (("18 miles", "30 miles", "30"), "30 miles", True),
+        (("June 1912", "1914"), "June 1914", True),
+        # What is in the answer is only a part of the date that the answer contradicts.
+        ((DAY, YEAR), "26 January 1788", False),
+        ((DAY, YEAR), "The fleet arrived on 26 January 1788.", False),
+        ((DAY, YEAR), "January 26th, 1788, in the bay", False),
+        ((DAY, "January 1788", YEAR), "On the 26th of January 1788", False),
+        (("the 18th of January", YEAR), "26 January 1788", False),
+        ((DAY, "January 1788", YEAR), "January 1788, when 26 ships came", True),
+        # The answer contradicts nothing.
+        ((DAY, YEAR), "1788", True),
+        ((DAY, YEAR), "in January 1788", True),
+        ((DAY, YEAR), "It was on 18 January 1788, with 11 ships.", True),
+        ((DAY, YEAR), "In January 1788, with 11 ships.", True),
+        ((DAY, "26 January 1788", YEAR), "They landed on 26 January 1788", True),
+        # No alias is in the answer.
+        ((DAY, "19 January 1788"), "26 January 1788", False),
+    ],
+)
+def test_numbers_are_compared_with_one_alias_at_a_time(
+    golds: tuple[str, ...], answer: str, right: bool
+) -> None:
+    """An alias that differed in numbers denied an answer that held another alias; a year was
+    enough for an answer with the wrong day."""
+    asked = Answered("When did the first fleet arrive in Australia?", golds, answer)
+    model = equivalence.build()
+    [found] = model.correctness([asked])
+    assert (found > 0.5) is right
+    assert model.explain(asked).probability == found
+
+
 def test_without_golds_nothing_is_right() -> None:
     assert equivalence.build().correctness([Answered(WHO, (), "Lisbon")]) == [0.0]
 

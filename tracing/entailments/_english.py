@@ -20,6 +20,13 @@ AUXILIARIES = frozenset(
 )
 """What a question that asks whether begins with."""
 
+MONTHS = frozenset(
+    (
+        "january february march april may june july august september october november december "
+        "jan feb mar apr jun jul aug sep sept oct nov dec"
+    ).split()
+)
+
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"

@@ -12,7 +12,12 @@ the premise may be longer or shorter than the hypothesis. In this order:
 | the question asks whether, the hypothesis says  |                                  |
 | yes or no (true, false): the same; not the same | 1; 0                             |
 | the same words but for numbers                  | 0                                |
+| a part of a date of a gold, but on another day  | 0                                |
 | anything else                                   | by the trees                     |
+
+The last two rules look at one alias at a time: "26 January 1788" contradicts "18 January 1788".
+Another alias that the answer holds overrules them, but not one that is only a part of the alias
+contradicted or of its date, such as "1788".
 
 The rest is neutral if the premise says nothing, refuses, or says less than the hypothesis, and
 contradiction otherwise.
@@ -24,6 +29,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import as_file, files
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +37,7 @@ import numpy as np
 
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.tracing.correctness import Answered
-from hopscope.tracing.entailments._english import ASKING, AUXILIARIES
+from hopscope.tracing.entailments._english import ASKING, AUXILIARIES, MONTHS
 from hopscope.tracing.entailments._features import NAMES, Golds, features
 from hopscope.tracing.entailments._reading import Text
 from hopscope.tracing.entailments._trees import Ensemble, Floats, Trees, load
@@ -39,6 +45,9 @@ from hopscope.tracing.entailments.lexical import polarity
 
 MODEL = "equivalence.safetensors"
 
+LONGEST_MONTH = 31
+BETWEEN = frozenset(["the", "of", "st", "nd", "rd", "th"])
+"""May stand between a day and its month: "the 26th of January"."""
 _TRUTH = {"true": "yes", "false": "no"}
 
 
@@ -173,9 +182,40 @@ def _rule(golds: Golds, answer: Text) -> _Decided | None:
         if wanted and _asks_whether(golds.question):
             said = _polarity(answer)
             return _Decided(float(said in wanted), f"says {said or 'neither yes nor no'}")
-    if answer.numbers and any(_only_numbers_differ(reading.text, answer) for reading in golds.full):
-        return _Decided(0.0, "the same but for numbers")
+    if answer.numbers:
+        held = [r.text for r in golds.full if r.text.stemset <= answer.stemset]
+        for reading in golds.full:
+            gold = reading.text
+            others = [text for text in held if not text.stemset < gold.stemset]
+            if not others and _only_numbers_differ(gold, answer):
+                return _Decided(0.0, "the same but for numbers")
+            if held and all(map(_without_day, others)) and _on_another_day(gold, golds, answer):
+                return _Decided(0.0, "another day")
     return None
+
+
+def _on_another_day(gold: Text, golds: Golds, answer: Text) -> bool:
+    """Whether the answer has, beside a month of the gold, a day that stands in no gold instead of
+    the gold's own."""
+    new = answer.numbers.difference(golds.question.numbers, *golds.numbers)
+    wanted = {month for month, day in _days(gold) if day not in answer.numbers}
+    return any(month in wanted and day in new for month, day in _days(answer))
+
+
+def _without_day(text: Text) -> bool:
+    """Whether it is a year or a month, and no day."""
+    return not _days(text) and MONTHS.union(text.numbers).issuperset(text.words)
+
+
+def _days(text: Text) -> list[tuple[str, str]]:
+    """Months, each with the day next to it."""
+    words = [word for word in text.words if word not in BETWEEN]
+    both = chain.from_iterable(((a, b), (b, a)) for a, b in pairwise(words))
+    return [
+        (month, day)
+        for month, day in both
+        if month in MONTHS and day in text.numbers and float(day) <= LONGEST_MONTH
+    ]
 
 
 def _only_numbers_differ(one: Text, other: Text) -> bool:
