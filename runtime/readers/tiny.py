@@ -6,8 +6,7 @@ lies beside the weights.
 
 from pathlib import Path
 
-from pydantic import ByteSize
-
+from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
@@ -18,8 +17,8 @@ FOLDER = Path(__file__).parent / "hopland"
 def build(
     *,
     device: hf.Device = "cpu",
-    max_batch_tokens: int = 16_384,
-    prefix_cache: ByteSize = hf.PREFIX_CACHE,
+    max_batch_tokens: Count = 16_384,
+    prefix_cache: Bytes = hf.PREFIX_CACHE,
 ) -> Reader:
     """The embedded reader; options as in the reader `hf`."""
     if not (FOLDER / "config.json").is_file():

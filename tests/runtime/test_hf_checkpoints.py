@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from hopscope.runtime import prompts
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.components import parse_options
+from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.readers import _checkpoint, hf, tiny
 from hopscope.runtime.types import GenerationRequest, ScoreRequest
 
@@ -136,6 +137,89 @@ def test_a_file_instead_of_a_folder(folder: Path) -> None:
 
 def test_a_folder_without_a_configuration(tmp_path: Path) -> None:
     assert "it has no config.json" in refused(tmp_path)
+
+
+def test_gguf_files_are_for_a_server(tmp_path: Path) -> None:
+    (tmp_path / "model.Q4.gguf").touch()
+    for given in (tmp_path, tmp_path / "model.Q4.gguf"):
+        assert "llama-server -m FILE, then take --reader openai:http://" in refused(given)
+
+
+def test_no_model_at_all() -> None:
+    assert refused(" ") == "no model is named; give a folder or a hub id"
+
+
+BROKEN: list[Any] = [
+    [],
+    "llama",
+    {"model_type": ["llama"]},
+    {"model_type": {"a": 1}},
+    {"architectures": 5},
+    {"num_hidden_layers": "two"},
+    {"num_hidden_layers": -1},
+    {"num_attention_heads": 0},
+    {"num_attention_heads": None},
+    {"num_key_value_heads": 3},
+    {"num_key_value_heads": 0},
+    {"hidden_size": None},
+    {"hidden_size": [32]},
+    {"hidden_act": "nothing"},
+    {"hidden_act": 7},
+    {"vocab_size": None},
+    {"vocab_size": -5},
+    {"vocab_size": "many"},
+    {"rope_parameters": {"rope_type": "unheard"}},
+    {"rope_parameters": {"rope_type": ["yarn"]}},
+    {"rope_parameters": 5},
+    {"dtype": "float99"},
+    {"dtype": 16},
+    {"quantization_config": {"quant_method": "unheard"}},
+    {"quantization_config": 3},
+    {"attn_implementation": ["sdpa"]},
+    {"layer_types": ["unheard", "unheard"]},
+    {"head_dim": 0},
+    {"max_position_embeddings": "x"},
+    {"rms_norm_eps": "x"},
+    {"pad_token_id": 99999},
+    {"tie_word_embeddings": "x"},
+    {"per_layer_config": 4},
+    {"text_config": 4},
+]
+
+
+@pytest.mark.parametrize("change", BROKEN, ids=str)
+def test_a_broken_configuration_is_told_in_a_line(folder: Path, change: Any) -> None:
+    """Or does no harm: then the model reads."""
+    config = json.loads((folder / "config.json").read_text())
+    broken = {**config, **change} if isinstance(change, dict) else change
+    (folder / "config.json").write_text(json.dumps(broken))
+    told = None
+    try:
+        reader = hf.build(model=str(folder), device="cpu")
+        reader.generate([GenerationRequest(prompt=PROMPT, max_tokens=2)])
+    except HopscopeError as error:
+        told = str(error)
+    assert told is None or told.startswith(("llama@", "model folder"))
+    assert told is None or "\n" not in told
+
+
+def test_deeply_nested_files_are_damaged(folder: Path) -> None:
+    (folder / "model.safetensors.index.json").write_text("[" * 100_000)
+    assert refused(folder).endswith("model.safetensors.index.json is damaged")
+    (folder / "config.json").write_text("[" * 100_000)
+    assert refused(folder).endswith("its config.json is damaged")
+
+
+@pytest.mark.parametrize("given", ["-1", "512 bananas", "x"])
+def test_memory_that_is_no_amount(given: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_options(hf.build, {"model": "m", "prefix_cache": given})
+    assert str(caught.value) == (
+        f"option prefix_cache={given}: Value error, give a number of bytes, 0 or more, such as "
+        "512MB or 2GB"
+    )
+    found = parse_options(hf.build, {"model": "m", "prefix_cache": "2GB"})
+    assert found["prefix_cache"] == 2_000_000_000
 
 
 def test_pickled_weights_are_not_loaded(folder: Path) -> None:
