@@ -318,6 +318,7 @@ def execute(
         result,
         [credit for found in measured for credit in found.credits],
         [found.appraisal for found in measured],
+        prices=spend.prices,
         json=json,
     )
     if checkpoint and result.status != "ok":

@@ -14,6 +14,8 @@ from rich.text import Text
 from hopscope.cli.render import number, out, plain, print_json, tokens
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hopscope.runtime.types import Appraisal, Credit, Pairs, Run, Usage
     from hopscope.tracing.report_records import (
         AppraisalReport,
@@ -34,13 +36,16 @@ def show_run(
     appraisals: "Iterable[Appraisal]" = (),
     *,
     settings_hash: str | None = None,
+    prices: "Path | None" = None,
     json: bool,
 ) -> None:
     """Print a run with the credit of every step, by the appraisal of those settings or else the
-    one that `tracing.report.chosen` chooses."""
+    one that `tracing.report.chosen` chooses. `prices` is a file that stands before the shipped
+    table."""
+    from hopscope.runtime.prices import prices as table
     from hopscope.tracing.report import report
 
-    found = report(run, credits, appraisals, settings_hash=settings_hash)
+    found = report(run, credits, appraisals, settings_hash=settings_hash, prices=table(prices))
     if json:
         print_json(found.model_dump(mode="json"))
         return
@@ -54,7 +59,7 @@ def show_run(
     ended = found.stop_reason or found.status
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
     if found.appraisal:
-        _appraisal(console, found.appraisal)
+        _appraisal(console, found.appraisal, found.total.currency)
     if refused := sorted({name for step in found.steps for name in step.refused}):
         told = (
             f"- the server refused {', '.join(refused)}: replies were had without (docs/readers.md)"
@@ -196,6 +201,9 @@ def interval(value: float, low: float | None, high: float | None) -> str:
 
 def _total(console: Console, total: "Total") -> None:
     parts = [f"{total.retrievals} retrievals, {spent(total.usage, total.seconds)}"]
+    if total.cost:
+        read = f" (prices of {total.prices_read})" if total.prices_read else ""
+        parts.append(f"{money(total.cost, total.currency)}{read}")
     if total.seper and total.seper.delta is not None:
         seper = total.seper
         change = interval(total.seper.delta, seper.low, seper.high)
@@ -208,13 +216,20 @@ def _total(console: Console, total: "Total") -> None:
     console.print(line)
 
 
-def _appraisal(console: Console, found: "AppraisalReport") -> None:
+def _appraisal(console: Console, found: "AppraisalReport", currency: str) -> None:
     line = f"measured with {spent(found.usage, found.seconds, found.pairs)}"
+    if found.cost:
+        line += f", {money(found.cost, currency)}"
     options = ", ".join(f"{key}={plain(str(value))}" for key, value in found.settings.items())
     line += f"  {found.id[:8]} ({options})"
     if found.others:
         line += f"  also measured: {', '.join(other[:8] for other in found.others)}"
     console.print(Text(line, style="dim"))
+
+
+def money(cost: float, currency: str) -> str:
+    """To the ten-thousandth, or to two digits where that is less."""
+    return f"{cost:,.4f} {currency}" if cost >= 0.001 else f"{cost:.2g} {currency}"
 
 
 def spent(usage: "Usage", seconds: float, pairs: "Pairs | None" = None) -> str:

@@ -6,6 +6,7 @@ import typer
 
 from hopscope.cli import render, run_table
 from hopscope.cli.run import Database, Json
+from hopscope.cli.spending_options import PricesFile
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Run
@@ -39,6 +40,7 @@ def show(
             envvar="HOPSCOPE_APPRAISAL",
         ),
     ] = None,
+    prices: PricesFile = None,
     db: Database = None,
     json: Json = False,
 ) -> None:
@@ -48,7 +50,9 @@ def show(
     with Store.open(db, create=False, reading=True) as store:
         found = find(store, run)
         credits, appraisals = store.credits(found.id), store.appraisals(found.id)
-    run_table.show_run(found, credits, appraisals, settings_hash=appraisal, json=json)
+    run_table.show_run(
+        found, credits, appraisals, settings_hash=appraisal, prices=prices, json=json
+    )
 
 
 def ls(

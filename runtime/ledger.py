@@ -66,7 +66,7 @@ class Ledger:
     def recall(self, steps: Iterable[Step]) -> None:
         """Take over what the steps of an earlier part have spent."""
         for step in steps:
-            self.queries += len(step.query.split(QUERIES)) if step.query is not None else 0
+            self.queries += queries(step)
             self.before += step.seconds
             self.usage += step.usage
             for exchange in step.exchanges:
@@ -171,3 +171,8 @@ def _exceeded(resource: Resource, spent: float, limit: float) -> BudgetExceeded:
 
 QUERIES = " | "
 """Stands between the queries of one step."""
+
+
+def queries(step: Step) -> int:
+    """How many a step sent to the retriever."""
+    return 0 if step.query is None else len(step.query.split(QUERIES))

@@ -1,12 +1,16 @@
-"""What models and retrievals cost in money: a small table that users can override.
+"""What models and retrievals cost in money: a shipped table that users can override.
 
-The table is TOML: `currency`, `retrieval` (per query) and `models`, where each name has `input` and
-`output`, per million tokens. A name that ends in `*` stands for all that begin so.
+The table is TOML, as `prices.toml` explains: `currency`, `retrieval` (per query), `models`, readers
+by name, and `hosts`, hosted services with what their models cost, the page that says so, and the
+day it was read. Prices are per million tokens.
 """
 
+import datetime
+import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -25,6 +29,25 @@ class ModelPrice(Record):
     """Of prompt tokens that the server has at hand; None where they cost as much as others."""
 
 
+class HostPrices(Record):
+    """Of the models of one hosted service."""
+
+    source: str
+    """The page that publishes them."""
+    read: datetime.date
+    """When."""
+    models: dict[str, ModelPrice]
+    """By the names that its API knows."""
+
+    def of(self, model: str) -> ModelPrice | None:
+        """Of a model or of a dated snapshot of it; None where it is not listed."""
+        named = model.removeprefix("models/")  # as Google's API lists them
+        return self.models.get(named) or self.models.get(_DATED.sub("", named))
+
+
+_DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+
+
 class Price(Record):
     """What a run pays."""
 
@@ -33,6 +56,8 @@ class Price(Record):
     retrieval: float = Field(default=0.0, ge=0)
     """Per query."""
     currency: str = "USD"
+    read: datetime.date | None = None
+    """When a hosted service's price was read; None of a user's own."""
 
     def of(self, usage: Usage, *, queries: int = 0) -> float | None:
         """The money that so much use costs; None where the price or the tokens are not known."""
@@ -54,13 +79,21 @@ class Prices(Record):
     currency: str = "USD"
     retrieval: float = Field(default=0.0, ge=0)
     models: dict[str, ModelPrice] = Field(default_factory=dict)
+    hosts: dict[str, HostPrices] = Field(default_factory=dict)
 
     def of(self, reader: str) -> Price:
         """What a reader of this name costs; its model is None where the table does not know it."""
         fitting = [name for name in self.models if _fits(name, reader)]
-        best = max(fitting, key=len, default=None)
-        model = self.models[best] if best is not None else None
-        return Price(model=model, retrieval=self.retrieval, currency=self.currency)
+        if fitting:
+            return self._price(self.models[max(fitting, key=len)], None)
+        model, _, where = reader.rpartition("@")
+        for host, hosted in self.hosts.items():
+            if where == host or where.startswith(f"{host}:"):
+                return self._price(hosted.of(model), hosted.read)
+        return self._price(None, None)
+
+    def _price(self, model: ModelPrice | None, read: datetime.date | None) -> Price:
+        return Price(model=model, retrieval=self.retrieval, currency=self.currency, read=read)
 
 
 def _fits(name: str, reader: str) -> bool:
@@ -68,7 +101,8 @@ def _fits(name: str, reader: str) -> bool:
 
 
 def prices(override: Path | None = None) -> Prices:
-    """The shipped table, with what the file `override` says in its place.
+    """The shipped table, with what the file `override` says in its place. A file in another
+    currency replaces all that is not free.
 
     Raises:
         UsageError: the file cannot be read or is no such table.
@@ -77,9 +111,7 @@ def prices(override: Path | None = None) -> Prices:
     if override is None:
         return Prices.model_validate(shipped)
     try:
-        own = tomllib.loads(override.read_text("utf-8"))
-        models = {**shipped["models"], **own.get("models", {})}
-        return Prices.model_validate({**shipped, **own, "models": models})
+        return Prices.model_validate(_merged(shipped, tomllib.loads(override.read_text("utf-8"))))
     except OSError as error:
         raise UsageError(f"prices {override} cannot be read: {error.strerror}") from None
     except RecursionError:
@@ -95,3 +127,16 @@ def prices(override: Path | None = None) -> Prices:
         ) from None
     except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise UsageError(f"prices {override} is not TOML that can be read: {error}") from None
+
+
+def _merged(shipped: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Both tables in one; prices in two currencies must not stand in it."""
+    if own.get("currency", shipped["currency"]) != shipped["currency"]:
+        free = {name: row for name, row in shipped["models"].items() if not any(row.values())}
+        return {**own, "models": {**free, **own.get("models", {})}}
+    return {
+        **shipped,
+        **own,
+        "models": {**shipped["models"], **own.get("models", {})},
+        "hosts": {**shipped["hosts"], **own.get("hosts", {})},
+    }

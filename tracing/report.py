@@ -7,6 +7,9 @@ not sum to the total of another. Which one, is the same here and in lists of run
 from collections.abc import Iterable
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.ledger import queries
+from hopscope.runtime.prices import Price, Prices
+from hopscope.runtime.prices import prices as shipped
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
@@ -79,9 +82,10 @@ def report(
     appraisals: Iterable[Appraisal] = (),
     *,
     settings_hash: str | None = None,
+    prices: Prices | None = None,
 ) -> RunReport:
     """Put a run and the credits of one of its appraisals together: of the one whose settings' hash
-    begins so, or else of the one `chosen`.
+    begins so, or else of the one `chosen`. `prices` is the table of costs; None is the shipped one.
 
     Raises:
         UsageError: no appraisal's settings have such a hash.
@@ -96,6 +100,7 @@ def report(
             raise UsageError(f"{settings_hash!r} does not name one of the appraisals: {known}")
         shown = next(c.provenance for c in given if c.provenance.settings_hash == meant[0])
     credit = _Credits(given, shown)
+    table = shipped() if prices is None else prices
     return RunReport(
         id=run.id,
         question=run.question.text,
@@ -109,21 +114,23 @@ def report(
         retriever=run.retriever,
         seed=run.seed,
         steps=tuple(_step(run, step, credit) for step in run.steps),
-        total=_total(run, credit),
-        appraisal=_appraisal(shown, hashes, list(appraisals)) if shown else None,
+        total=_total(run, credit, table.of(run.reader)),
+        appraisal=_appraisal(shown, hashes, list(appraisals), table) if shown else None,
     )
 
 
 def _appraisal(
-    shown: Provenance, hashes: list[str], appraisals: list[Appraisal]
+    shown: Provenance, hashes: list[str], appraisals: list[Appraisal], table: Prices
 ) -> AppraisalReport:
     own = [a for a in appraisals if a.provenance == shown]
     counted = [a.pairs for a in own if a.pairs is not None]
+    usage = sum((a.usage for a in own), Usage())
     return AppraisalReport(
         id=shown.settings_hash,
         **shown.model_dump(),
         measured=max((a.measured for a in own), default=None),
-        usage=sum((a.usage for a in own), Usage()),
+        usage=usage,
+        cost=_cost(table.of(shown.reader), usage),
         pairs=sum(counted, Pairs()) if counted else None,
         seconds=sum(a.seconds for a in own),
         others=tuple(name for name in hashes if name != shown.settings_hash),
@@ -211,7 +218,11 @@ def _per_1000_tokens(run: Run, step: Step, seper: StepSePer | None) -> float | N
     return 1000 * share / usage.tokens
 
 
-def _total(run: Run, credit: _Credits) -> Total:
+def _cost(price: Price, usage: Usage, queries: int = 0) -> float | None:
+    return None if price.model is None else price.of(usage, queries=queries)
+
+
+def _total(run: Run, credit: _Credits, price: Price) -> Total:
     total, before = credit(SEPER, "total", None), credit(SEPER, "level", None)
     seper = None
     if total:
@@ -229,6 +240,9 @@ def _total(run: Run, credit: _Credits) -> Total:
     gained = credit(GROGU, "total", None)
     return Total(
         usage=run.usage,
+        cost=_cost(price, run.usage, sum(queries(step) for step in run.steps)),
+        currency=price.currency,
+        prices_read=price.read,
         seconds=run.seconds,
         retrievals=sum(step.query is not None for step in run.steps),
         seper=seper,

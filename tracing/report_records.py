@@ -3,7 +3,7 @@
 The shape is a public contract: scripts read it.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 
 from pydantic import JsonValue
 
@@ -110,6 +110,12 @@ class TotalSePer(Record):
 
 class Total(Record):
     usage: Usage
+    cost: float | None
+    """Money by the table of prices; None where it does not know the reader or nobody counted the
+    tokens."""
+    currency: str
+    prices_read: date | None
+    """When the price was read from the page of a hosted service; None of other prices."""
     seconds: float
     retrievals: int
     seper: TotalSePer | None = None
@@ -129,6 +135,8 @@ class AppraisalReport(Record):
     """When last; None for credits of before this was kept."""
     usage: Usage
     """What was asked of the reader, all measurings with these settings together."""
+    cost: float | None
+    """Its money, as of `Total`."""
     pairs: Pairs | None
     """Likewise of the entailment model; None where nobody counted."""
     seconds: float

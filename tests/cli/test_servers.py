@@ -10,6 +10,7 @@ import pytest
 from models import tiny_llama
 from openai_api import Service
 
+from hopscope.cli import run_table
 from hopscope.cli.appraise import Appraiser
 from hopscope.cli.main import main
 
@@ -108,3 +109,16 @@ def test_tokens_that_nobody_told_are_unknown_and_not_none(
         assert code == 1
         kind = limit[6:].partition("=")[0]
         assert f"the limit of {kind} cannot hold" in " ".join(out.split())
+
+
+def test_run_and_show_tell_the_cost(commands: Commands) -> None:
+    """`run --prices` never did."""
+    code, out, _ = commands.run("--prices", str(commands.prices))
+    assert code == 0
+    report = json.loads(commands("show", "--json", "--prices", str(commands.prices))[1])
+    for part in (report["total"], report["appraisal"]):
+        usage = part["usage"]
+        expected = (2 * usage["input_tokens"] + 8 * usage["output_tokens"]) / 1e6
+        assert part["cost"] == pytest.approx(expected)
+        assert run_table.money(part["cost"], "USD") in out
+    assert "USD" not in commands("show")[1], "the shipped table does not know the model"
