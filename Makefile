@@ -5,10 +5,10 @@ VLLM ?= .venv-vllm
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-vllm check format bench lab clean
+.PHONY: help demo test test-portable test-vllm check format bench lab clean
 
 help: ## Show this list.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 $(BIN)/hopscope: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ demo: $(BIN)/hopscope ## Set up if needed, then answer a two-hop question, offli
 
 test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+test-portable: $(BIN)/pytest ## Test what models compute with the instructions that every processor has.
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default \
+		$(BIN)/python -m pytest -n auto --dist worksteal tests/runtime tests/tracing
 
 $(VLLM)/ready:
 	$(PYTHON) -m venv $(VLLM)

@@ -1,7 +1,15 @@
-"""Packing of work into batches that fit into memory."""
+"""Packing of work into batches that fit into memory.
+
+The rows beside it and the width of a batch decide how a row's numbers are rounded. In single
+precision that moves the fifth digit or a later one; in half precision it moves the second or
+third, so that samples differ. Who must have the same numbers in any company computes each row
+alone.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+import torch
 
 from hopscope.runtime.distinct import Input, Output, each_once
 
@@ -32,6 +40,11 @@ def pack(sizes: Sequence[Size], area: int) -> list[list[int]]:
     return batches
 
 
+def must_be_alone() -> bool:
+    """Whether each row is to be computed in a batch of its own, as `--deterministic` asks for."""
+    return torch.are_deterministic_algorithms_enabled()
+
+
 def in_batches(
     inputs: Sequence[Input],
     compute: Callable[[list[Input]], Iterable[Output]],
@@ -39,7 +52,8 @@ def in_batches(
     width: Callable[[Input], int],
     area: int,
 ) -> list[Output]:
-    """One output for each input, in order; equal inputs are computed once.
+    """One output for each input, in order; equal inputs are computed once, and each by itself
+    where it must be alone.
 
     Args:
         compute: what to do with a batch.
@@ -49,7 +63,8 @@ def in_batches(
 
     def packed(distinct: list[Input]) -> list[Output]:
         outputs: dict[int, Output] = {}
-        for batch in pack([Size(width(each)) for each in distinct], area):
+        sizes = [Size(width(each)) for each in distinct]
+        for batch in pack(sizes, 0 if must_be_alone() else area):
             outputs.update(zip(batch, compute([distinct[i] for i in batch]), strict=True))
         return [outputs[i] for i in range(len(distinct))]
 

@@ -1,8 +1,8 @@
 """Decoding all samples together, and teacher forcing.
 
 Invariant: up to rounding, a row's numbers do not depend on the rows beside it, nor on what of it
-was read before. What is recorded comes from the raw logits, before temperature. Samples of a prompt
-are one row as long as they have drawn the same.
+was read before; to the last digit where rows must be alone. What is recorded comes from the raw
+logits, before temperature. Samples of a prompt are one row as long as they have drawn the same.
 """
 
 import copy
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from hopscope.runtime.errors import ReaderError
-from hopscope.runtime.readers._batches import Size, pack
+from hopscope.runtime.readers._batches import Size, must_be_alone, pack
 from hopscope.runtime.readers._draft import Draft
 from hopscope.runtime.readers._forwarding import Forwarder
 from hopscope.runtime.readers._prefill import Prefill, Wanted, after
@@ -21,6 +21,13 @@ from hopscope.runtime.readers._prefixes import Tokens
 from hopscope.runtime.readers._roomy import settled
 from hopscope.runtime.readers._sampling import distribution, draw, uniform
 from hopscope.runtime.types import Forwarded
+
+
+class Given(NamedTuple):
+    """Text to be scored."""
+
+    prompt: Tokens
+    continuation: Tokens
 
 
 class Likelihood(NamedTuple):
@@ -72,6 +79,10 @@ class Decoder:
     def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:
         """Write all drafts of each prompt to their ends."""
         waiting = [Row(tuple(prompt), drafts) for prompt, drafts in work]
+        if must_be_alone():
+            for row in waiting:
+                self._continue_alone(row)
+            return
         while waiting:
             # A prompt that is kept can be taken up again: so its drafts may turn out to be more
             # rows than there is room for. Else there must be room for each.
@@ -80,19 +91,22 @@ class Decoder:
             put_off = self._continue([waiting[i] for i in first])
             waiting = [*put_off, *(waiting[i] for batch in rest for i in batch)]
 
-    def score(self, work: Sequence[tuple[list[int], list[int]]]) -> list[Likelihood]:
-        """How likely each continuation, of one token or more, is after its prompt."""
+    def score(self, work: Sequence[Given]) -> list[Likelihood]:
+        """How likely each continuation, of one token or more, is after its prompt; whoever must
+        be alone asks for one."""
         asked: dict[Tokens, list[int]] = {}
         for i, (prompt, given) in enumerate(work):
             asked.setdefault((*prompt, *given[:-1]), []).append(i)  # nothing follows the last token
         members = list(asked.values())
-        wanted = [Wanted(ids, max(len(work[i][1]) for i in same)) for ids, same in asked.items()]
+        wanted = [
+            Wanted(ids, max(len(work[i].continuation) for i in same)) for ids, same in asked.items()
+        ]
         scored: dict[int, Likelihood] = {}
         for made in self._prefill.read(wanted):
             for sequence, logits in zip(made.members, made.logits, strict=True):
                 logprobs, entropies = distribution(logits[-wanted[sequence].logits :])
                 for i in members[sequence]:
-                    scored[i] = _likelihood(work[i][1], logprobs, entropies)
+                    scored[i] = _likelihood(work[i].continuation, logprobs, entropies)
         return [scored[i] for i in range(len(work))]
 
     def follow(self, prompt: list[int], prefixes: Sequence[tuple[int, ...]]) -> list[Tensor]:
@@ -110,6 +124,7 @@ class Decoder:
             by_length.setdefault(len(prefix), []).append(prefix)
         for length, members in by_length.items():
             rows = max(1, self._max_batch_tokens // (len(prompt) + length))
+            rows = 1 if must_be_alone() else rows
             for start in range(0, len(members), rows):
                 chunk = members[start : start + rows]
                 ids = torch.tensor(chunk, device=self._model.device)
@@ -167,6 +182,19 @@ class Decoder:
             ids = torch.tensor(tokens, device=mask.device)[:, None]
             logits = self._forwarder.forward(ids, mask, cache, keep=1)[:, -1]
 
+    def _continue_alone(self, row: Row) -> None:
+        """Draw tokens until the row's drafts are finished. Where they part, one after the other
+        goes on to its end from a copy of what they share."""
+        [made] = self._prefill.read([Wanted(row.ids)])
+        waiting = [(made.cache, child) for child in self._draw([row], after([made]))[2]]
+        while waiting:
+            cache, row = waiting.pop()
+            if waiting and waiting[-1][0] is cache:
+                cache = copy.deepcopy(cache)
+            ids = torch.tensor([row.ids[-1:]], device=self._model.device)
+            logits = self._forwarder.forward(ids, ids.new_ones(1, len(row.ids)), cache, keep=1)
+            waiting += [(cache, child) for child in self._draw([row], logits[:, -1])[2]]
+
     def _draw(self, rows: list[Row], logits: Tensor) -> tuple[list[int], list[int], list[Row]]:
         """Draw each draft's next token. Those that go on: the place of the row they come from, the
         token and the row they make, drafts that drew the same as one."""
@@ -193,7 +221,7 @@ class Decoder:
         return [place for place, _ in going_on], [token for _, token in going_on], children
 
 
-def _likelihood(given: list[int], logprobs: Tensor, entropies: Tensor) -> Likelihood:
+def _likelihood(given: Tokens, logprobs: Tensor, entropies: Tensor) -> Likelihood:
     """From the distributions, (position, token), at the end of what was read."""
     entropies = entropies[-len(given) :]
     wanted = torch.tensor(given, device=logprobs.device)

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from hopscope.runtime.readers._batches import Size
+from hopscope.runtime.readers._batches import Size, must_be_alone
 from hopscope.runtime.readers._forwarding import Forwarder
 from hopscope.runtime.readers._prefixes import Layers, Match, PrefixTree, Tokens, common
 from hopscope.runtime.readers._roomy import Room, RoomyCache
@@ -58,7 +58,10 @@ class Prefill:
         self._in_place = forwarder.model._compiled_call_impl is None
 
     def read(self, wanted: Sequence[Wanted]) -> list[Pass]:
-        """All sequences, each in one of the passes."""
+        """All sequences, each in one of the passes; each from its first token and in a pass of its
+        own where it must be alone."""
+        if must_be_alone():
+            return [self._pass(wanted, [i], {}) for i in range(len(wanted))]
         if not self.tree.limit:
             return [self._pass(wanted, list(range(len(wanted))), {})]
         passes: list[Pass] = []

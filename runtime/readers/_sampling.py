@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from hopscope.runtime.readers._batches import must_be_alone
+
 
 def stream_key(seed: int, prompt_ids: Sequence[int], index: int) -> bytes:
     """The random stream of sample `index`."""
@@ -36,8 +38,9 @@ def draw(logprobs: Tensor, temperatures: Sequence[float], uniforms: Sequence[flo
     sampled = [row for row, temperature in enumerate(temperatures) if temperature > 0]
     if not sampled:
         return greedy
-    # Apple's GPU has no float64.
-    rows = logprobs[sampled].to("cpu" if logprobs.device.type == "mps" else logprobs.device)
+    # Apple's GPU has no float64, and torch has no running sum on CUDA whose order never varies.
+    elsewhere = logprobs.device.type == "mps" or must_be_alone()
+    rows = logprobs[sampled].to("cpu" if elsewhere else logprobs.device)
     rows = rows.double()
     rows -= rows.amax(dim=-1, keepdim=True)
     rows /= rows.new_tensor([[temperatures[row]] for row in sampled])

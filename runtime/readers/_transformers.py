@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
 from hopscope.runtime.ports import Branch, BranchRequest
-from hopscope.runtime.readers._batches import Size, pack
-from hopscope.runtime.readers._decoding import Decoder, Likelihood
+from hopscope.runtime.readers._batches import in_batches, must_be_alone
+from hopscope.runtime.readers._decoding import Decoder, Given, Likelihood
 from hopscope.runtime.readers._draft import Draft
 from hopscope.runtime.readers._habit import Habit
 from hopscope.runtime.readers._rendering import Renderer
@@ -68,21 +69,24 @@ class TransformersReader:
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
         """Samples from the `first` on; see the port. The prompt is counted again."""
         with self._computing():
-            drafts: list[list[Draft]] = []
-            by_prompt: dict[tuple[int, ...], list[Draft]] = {}
-            for request in requests:
-                prompt = self._renderer.prompt_ids(request.prompt, request.thought)
-                opening = self._renderer.opening(request, prompt, self._context)
-                self._check(prompt, request.max_tokens + (opening.room if opening else 0))
-                samples = [
-                    self._draft(request, i, prompt, first=first, opening=opening)
-                    for i in range(first, first + request.n)
-                ]
-                drafts.append(samples)
-                by_prompt.setdefault(tuple(prompt), []).extend(samples)
-            work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
-            self._decoder.decode(work)
-            return [[draft.generation() for draft in samples] for samples in drafts]
+            return each_once(requests, lambda distinct: self._written(distinct, first))
+
+    def _written(self, requests: Sequence[GenerationRequest], first: int) -> list[list[Generation]]:
+        drafts: list[list[Draft]] = []
+        by_prompt: dict[tuple[int, ...], list[Draft]] = {}
+        for request in requests:
+            prompt = self._renderer.prompt_ids(request.prompt, request.thought)
+            opening = self._renderer.opening(request, prompt, self._context)
+            self._check(prompt, request.max_tokens + (opening.room if opening else 0))
+            samples = [
+                self._draft(request, i, prompt, first=first, opening=opening)
+                for i in range(first, first + request.n)
+            ]
+            drafts.append(samples)
+            by_prompt.setdefault(tuple(prompt), []).extend(samples)
+        work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
+        self._decoder.decode(work)
+        return [[draft.generation() for draft in samples] for samples in drafts]
 
     @property
     def habit(self) -> Habit:
@@ -90,58 +94,56 @@ class TransformersReader:
         return self._renderer.habit
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
-        """Likelihoods of given continuations; see the port.
+        """Likelihoods of given continuations; see the port. Equal ones are computed once.
 
         A continuation of running text gets the space before it that the caller left out.
         """
+        nothing = Scored(tokens=(), token_ids=(), logprobs=(), entropies=())
+        weight = 1 + self._vocabulary // LOGITS_PER_POSITION
         with self._computing():
-            work: list[tuple[list[int], list[int]]] = []
-            for request in requests:
-                prompt = self._renderer.prompt_ids(request.prompt, request.thought or "")
-                given = list(request.token_ids) or self._renderer.continuation_ids(
-                    request.prompt, request.continuation
-                )
-                self._check([*prompt, *given], 0)
-                work.append((prompt, given))
-            scored = [Scored(tokens=(), token_ids=(), logprobs=(), entropies=())] * len(work)
-            asked = [i for i, (_, given) in enumerate(work) if given]
-            weight = 1 + self._vocabulary // LOGITS_PER_POSITION
-            sizes = [Size(len(work[i][0]) + len(work[i][1]) * weight) for i in asked]
-            for batch in pack(sizes, self._max_batch_tokens):
-                members = [asked[i] for i in batch]
-                likelihoods = self._decoder.score([work[i] for i in members])
-                for i, likelihood in zip(members, likelihoods, strict=True):
-                    scored[i] = self._scored(*work[i], likelihood)
-            return scored
+            work = [self._given(request) for request in requests]
+            found = in_batches(
+                [each for each in work if each.continuation],
+                self._decoder.score,
+                width=lambda each: len(each.prompt) + len(each.continuation) * weight,
+                area=self._max_batch_tokens,
+            )
+            likelihoods = iter(found)
+            return [
+                self._scored(each, next(likelihoods)) if each.continuation else nothing
+                for each in work
+            ]
 
     def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
-        """All ways in which begun replies can go on; see the port."""
+        """All ways in which begun replies can go on; see the port. Equal ones are computed once."""
         with self._computing():
-            prompts: dict[tuple[Prompt, str | None], list[int]] = {}
-            members: dict[tuple[int, ...], list[int]] = {}
-            for i, (request, begun, _) in enumerate(requests):
-                asked = request.prompt, request.thought
-                if asked not in prompts:
-                    if self.habit.awaits_thought(request):
-                        raise NotOffered(
-                            f"{self.name}: replies that begin with a thought cannot be enumerated"
-                        )
-                    prompts[asked] = self._renderer.prompt_ids(*asked)
-                prompt = prompts[asked]
-                self._check([*prompt, *begun], max(0, request.max_tokens - len(begun)))
-                members.setdefault(tuple(prompt), []).append(i)
-            found: dict[int, list[Branch]] = {}
-            for ids, places in members.items():
-                after = self._decoder.follow(list(ids), [requests[i].token_ids for i in places])
-                for i, logprobs in zip(places, after, strict=True):
-                    found[i] = self._branches(requests[i], list(ids), logprobs)
-            return [found[i] for i in range(len(requests))]
+            return each_once(requests, self._followed)
+
+    def _followed(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
+        prompts: dict[tuple[Prompt, str | None], list[int]] = {}
+        members: dict[tuple[int, ...], list[int]] = {}
+        for i, (request, begun, _) in enumerate(requests):
+            asked = request.prompt, request.thought
+            if asked not in prompts:
+                if self.habit.awaits_thought(request):
+                    raise NotOffered(
+                        f"{self.name}: replies that begin with a thought cannot be enumerated"
+                    )
+                prompts[asked] = self._renderer.prompt_ids(*asked)
+            prompt = prompts[asked]
+            self._check([*prompt, *begun], max(0, request.max_tokens - len(begun)))
+            members.setdefault(tuple(prompt), []).append(i)
+        found: dict[int, list[Branch]] = {}
+        for ids, places in members.items():
+            after = self._decoder.follow(list(ids), [requests[i].token_ids for i in places])
+            for i, logprobs in zip(places, after, strict=True):
+                found[i] = self._branches(requests[i], list(ids), logprobs)
+        return [found[i] for i in range(len(requests))]
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
         with self._lock, torch.inference_mode(), failures(self.name):
-            # What is at hand decides how numbers are rounded.
-            if torch.are_deterministic_algorithms_enabled():
+            if must_be_alone():  # what is at hand decides how numbers are rounded
                 self._decoder.forget()
             yield
 
@@ -181,13 +183,21 @@ class TransformersReader:
             opening=opening,
         )
 
-    def _scored(self, prompt: list[int], given: list[int], likelihood: Likelihood) -> Scored:
+    def _given(self, request: ScoreRequest) -> Given:
+        prompt = self._renderer.prompt_ids(request.prompt, request.thought or "")
+        given = list(request.token_ids) or self._renderer.continuation_ids(
+            request.prompt, request.continuation
+        )
+        self._check([*prompt, *given], 0)
+        return Given(tuple(prompt), tuple(given))
+
+    def _scored(self, given: Given, likelihood: Likelihood) -> Scored:
         return Scored(
-            tokens=tuple(pieces(self._tokenizer, prompt, given)),
-            token_ids=tuple(given),
+            tokens=tuple(pieces(self._tokenizer, list(given.prompt), list(given.continuation))),
+            token_ids=given.continuation,
             logprobs=tuple(likelihood.logprobs),
             entropies=tuple(likelihood.entropies),
-            usage=Usage(input_tokens=len(prompt) + len(given), calls=1),
+            usage=Usage(input_tokens=len(given.prompt) + len(given.continuation), calls=1),
         )
 
     def _check(self, ids: list[int], reserved: int) -> None:

@@ -13,6 +13,7 @@ import pytest
 import scipy.special
 import scipy.stats
 import torch
+from pydantic import ByteSize
 
 from hopscope.runtime import prompts
 from hopscope.runtime.errors import ContextOverflow, ReaderError
@@ -232,6 +233,25 @@ def test_samples_are_computed_once_as_long_as_they_are_the_same(llama: Any) -> N
     ]
     assert [count for count, positions in shapes if positions == 1][-len(rows) :] == rows
     assert rows[0] < 30
+
+
+def test_equal_requests_are_computed_once_in_however_many_batches(llama: Any) -> None:
+    """Two equal ones in batches of their own were read twice, and rounded as each batch is."""
+    name = str(llama._tokenizer.name_or_path)
+    tight: Any = hf.build(model=name, max_batch_tokens=1, prefix_cache=ByteSize(0))
+    once = ScoreRequest(prompt=PROMPTS[0], token_ids=(5, 6, 7))
+    # The same to the model, though they are shown other passages.
+    again = once.model_copy(update={"prompt": PROMPTS[0].model_copy(update={"shown": ("x",)})})
+    with forward_shapes(tight) as shapes:
+        found = tight.score([once, again, once])
+    assert len(shapes) == 1
+    assert found[0] == found[1] == found[2]
+    with forward_shapes(tight) as shapes:
+        one = tight.generate([sampled(PROMPTS[0], n=2, max_tokens=5)])[0]
+    passes = len(shapes)
+    with forward_shapes(tight) as shapes:
+        assert tight.generate([sampled(PROMPTS[0], n=2, max_tokens=5)] * 3) == [one] * 3
+    assert len(shapes) == passes
 
 
 def anew(reader: Any) -> Any:
