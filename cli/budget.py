@@ -79,7 +79,7 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
     with Store.open(db, create=False, reading=True) as store:
         found = find(store, run)
         credits = store.credits(found.id)
-    rows = decisions.explain(found, _last(credits))
+    rows = decisions.explain(found, _shown(credits))
     if json:
         render.print_json([row.model_dump(mode="json") for row in rows])
         return
@@ -92,9 +92,12 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
         typer.echo("\n".join(_told(row)))
 
 
-def _last(credits: "list[Credit]") -> "list[Credit]":
-    """Those of the appraisal that was made last."""
-    return [credit for credit in credits if credit.provenance == credits[-1].provenance]
+def _shown(credits: "list[Credit]") -> "list[Credit]":
+    """Those of the appraisal that `show` shows."""
+    from hopscope.tracing.report import chosen
+
+    shown = chosen(credits)
+    return [credit for credit in credits if credit.provenance == shown]
 
 
 def _told(row: "Explained") -> list[str]:
@@ -248,7 +251,7 @@ def _walked(
             run = store.load(item.outcome.run_id)
             try:
                 known = credits.get(run.id, [])
-                found.append(walked(run, reader, utility.value, _last(known), item.entry.kind))
+                found.append(walked(run, reader, utility.value, _shown(known), item.entry.kind))
             except UsageError as error:
                 left_out[run.id] = str(error)
     render.progress("")

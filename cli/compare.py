@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hopscope.tracing.answer_metrics._metric import AnswerMetric
 
 ALL = "all"
+ORIGINAL = "original"
 TABLES = ["overview", "differences"]
 
 
@@ -87,6 +88,16 @@ def compare(
     ] = None,
     thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
+    appraisal: Annotated[
+        str,
+        typer.Option(
+            "--appraisal",
+            metavar="HASH",
+            envvar="HOPSCOPE_APPRAISAL",
+            help="Which measurements to show, where `hopscope credit` has made more: original (the "
+            "experiment's own), latest, or those of a hash that the table's note names.",
+        ),
+    ] = ORIGINAL,
     prices: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +136,7 @@ def compare(
             resamples=resamples,
             seed=seed,
             by=chosen,
+            appraisal=appraisal,
             reader=reader,
             prices=prices,
         )
@@ -165,12 +177,13 @@ def _results(
     resamples: int,
     seed: int,
     by: By,
+    appraisal: str,
     reader: str | None,
     prices: Path | None,
 ) -> "Results":
     """
     Raises:
-        UsageError: there is no such experiment, or nothing of them is done.
+        UsageError: there is no such experiment or appraisal, or nothing of them is done.
     """
     from hopscope.lab.results import Results
     from hopscope.lab.statistics import Bootstrap
@@ -182,7 +195,7 @@ def _results(
         progress = store.experiments.progress(name)
         if left := progress.pending + progress.running:
             render.note(f"{name}: {left} of {progress.total} are not done yet and left out")
-    figures = [row for name in names for row in store.experiments.figures(name)]
+    figures = [row for name in names for row in store.experiments.figures(name, appraisal)]
     if not figures:
         raise UsageError(f"nothing of {', '.join(names)} is done yet: go on with `hopscope eval`")
     verdict = next(iter(metrics))
@@ -201,12 +214,40 @@ def _results(
         bootstrap=Bootstrap(resamples=resamples, seed=seed),
         by=by.value,
         load_retrievals=lambda: [
-            row for name in names for row in store.experiments.retrievals(name)
+            row for name in names for row in store.experiments.retrievals(name, appraisal)
         ],
         load_runs=lambda ids: [store.load(run_id) for run_id in ids],
         prices=price_table.prices(prices).of,
+        appraisals=_told(store, names, appraisal),
         erag=labels,
     )
+
+
+def _told(store: "Store", names: list[str], appraisal: str) -> tuple[str, ...]:
+    """By what the utilities shown were measured, and what else there is; a note for each
+    experiment."""
+    from hopscope.store.appraised import chosen
+
+    notes = []
+    for name in names:
+        found = store.experiments.appraised(name)
+        shown = chosen(found, appraisal)
+        if shown is None:
+            continue
+        provenance = shown.provenance
+        settings = {**provenance.settings, "seed": provenance.seed}
+        how = ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
+        when = f", {shown.last:%Y-%m-%d %H:%M}" if shown.last else ""
+        which = ", the original" if shown is found[0] else ""
+        note = (
+            f"SePer and GroGU{f' of {name}' if len(names) > 1 else ''}: appraisal "
+            f"{provenance.settings_hash[:8]}{which}, by {provenance.reader} ({how}), "
+            f"{shown.runs} runs{when}"
+        )
+        if others := [e.provenance.settings_hash[:8] for e in found if e is not shown]:
+            note += f"; also measured: {', '.join(others)} (--appraisal)"
+        notes.append(note)
+    return tuple(notes)
 
 
 def _tables(results: "Results", names: list[str]) -> "list[Table]":

@@ -3,7 +3,7 @@ meters or counterfactuals than it was appraised with."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,19 +11,14 @@ from hopscope.cli import credit_table, render, stored, wiring
 from hopscope.cli import measuring_options as of
 from hopscope.cli.appraise import Appraised, Appraiser
 from hopscope.cli.credit_games import Against, Mode, Over
-from hopscope.cli.credit_runs import Crediting, Wanted
-from hopscope.cli.run import (
-    CorpusSpec,
-    Database,
-    EntailmentSpec,
-    Json,
-    ReaderSpec,
-    Samples,
-    ThinkingSpec,
-    TraceContent,
-    TraceFile,
-)
+from hopscope.cli.credit_runs import Crediting, Creditings, Given
+from hopscope.cli.run import Database, Json, ThinkingSpec, TraceContent, TraceFile
 from hopscope.cli.show import LAST
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Run
+
+OWN = "By default that which the run was first measured with, or its experiment."
 
 Runs = Annotated[
     list[str] | None,
@@ -59,11 +54,34 @@ def credit(
             help="Credit each step, or each passage within its step.", envvar="HOPSCOPE_OVER"
         ),
     ] = Over.steps,
-    corpus: CorpusSpec = wiring.HOPLAND,
-    reader: ReaderSpec = wiring.TINY,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            "--corpus", metavar="CORPUS", help=f"What to draw from. {OWN}", envvar="HOPSCOPE_CORPUS"
+        ),
+    ] = None,
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            "--reader", metavar="READER", help=f"What measures. {OWN}", envvar="HOPSCOPE_READER"
+        ),
+    ] = None,
     thinking: ThinkingSpec = None,
-    entailment: EntailmentSpec = "lexical",
-    samples: Samples = 10,
+    entailment: Annotated[
+        str | None,
+        typer.Option(
+            "--entailment",
+            metavar="ENTAILMENT",
+            help=f"What decides that two answers mean the same. {OWN}",
+            envvar="HOPSCOPE_ENTAILMENT",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help=f"Answers sampled for each belief. {OWN}", envvar="HOPSCOPE_SAMPLES"
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of all sampling; by default the run's.", envvar="HOPSCOPE_SEED"),
@@ -87,6 +105,14 @@ def credit(
             "default those that it was asked with. [env var: HOPSCOPE_CREDIT_GOLD, one a line]",
         ),
     ] = None,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each",
+            help="Print the tables of every run of an experiment, too, not the means only.",
+            envvar="HOPSCOPE_CREDIT_EACH",
+        ),
+    ] = False,
     again: Annotated[
         bool,
         typer.Option(
@@ -102,34 +128,37 @@ def credit(
 ) -> None:
     """Share the worth of stored runs among their steps or passages, in any way.
 
+    Runs are measured with the samples, models and options that they or their experiment were made
+    with, unless others are given; of an experiment the means are printed.
+
     The workflows are not run again, except by --mode replay. The credits are kept beside a run's
     earlier ones, as soon as it is measured. Of experiments only what is missing is measured, so
     that the same command goes on where it stopped. A run that cannot be measured is told and left
     out, and the exit code is 1.
     """
-    reader = wiring.thoughtful(reader, thinking)
-    wanted = Wanted(
-        rules=of.rules(rule),
-        meters=of.meters(meter),
-        counterfactual=counterfactual,
-        mode=mode,
-        over=over,
+    given = Given(
+        rules=of.rules(rule) if rule else None,
+        meters=of.meters(meter) if meter else None,
         corpus=corpus,
         reader=reader,
+        thinking=thinking,
         entailment=entailment,
         samples=samples,
         seed=seed,
         options=wiring.parse_pairs(option or wiring.lines("HOPSCOPE_METER_OPTIONS")),
+        counterfactual=counterfactual,
+        mode=mode,
+        over=over,
         golds=tuple(gold or wiring.lines("HOPSCOPE_CREDIT_GOLD")),
     )
     if not _credit(
         runs or [LAST],
-        wanted,
+        given,
         db=db,
         trace_file=trace_file,
         trace_content=trace_content,
         json=json,
-        explain=bool(rule or meter),
+        each=each,
         again=again,
     ):
         raise typer.Exit(1)
@@ -137,13 +166,13 @@ def credit(
 
 def _credit(
     specs: Sequence[str],
-    wanted: Wanted,
+    given: Given,
     *,
     db: str | None,
     trace_file: Path | None,
     trace_content: bool,
     json: bool,
-    explain: bool,
+    each: bool,
     again: bool,
 ) -> bool:
     """Whether all runs could be measured.
@@ -156,51 +185,58 @@ def _credit(
     from hopscope.tracing.evaluators import emit
     from hopscope.tracing.telemetry import captures_content, telemetry
 
-    done = before = 0
+    before = 0
+    measured: list[tuple[str, Run, Appraised]] = []
     with Store.open(db, create=False) as store:
         ids = stored.ids(store, specs)
-        if wanted.golds and len(ids) > 1:
+        if given.golds and len(ids) > 1:
             raise UsageError("--gold is the answer to one question: name one run")
+        several = any(ids.values())
+        creditings = Creditings(store, given)
         try:
-            crediting = Crediting(wanted)
-            for number, (run_id, of_experiment) in enumerate(ids.items(), start=1):
+            for number, (run_id, arm) in enumerate(ids.items(), start=1):
                 if len(ids) > 1:
                     render.progress(f"run {number} of {len(ids)}")
+                crediting = creditings.of(run_id, arm)
                 try:
-                    found = store.load(run_id)
-                    known = crediting.known(store, found) if of_experiment and not again else None
+                    run = store.load(run_id)
+                    known = crediting.known(store, run) if arm and not again else None
                     before += known is not None
-                    measured = known or crediting.credit(found)
+                    found = known or crediting.credit(run)
                     if known is None:
-                        store.save_credits(measured.credits, [measured.appraisal])
+                        store.save_credits(found.credits, [found.appraisal])
                 except HopscopeError as error:
                     if len(ids) == 1:
                         raise
                     render.note(f"run {run_id[:12]} is not measured: {error}")
                     continue
-                done += 1
+                measured.append((arm.label if arm else run.workflow, run, found))
                 with telemetry(trace_file, warn=render.note):
                     capture = trace_content and captures_content()
-                    emit(found, measured.credits, capture=capture)
+                    emit(run, found.credits, capture=capture)
                 render.progress("")
-                credit_table.show(found, measured, json=json)
-                if not measured.credits:
-                    render.note(
-                        "no step brought a passage that a model was shown: there is nothing to "
-                        "share"
-                    )
-                elif explain:
-                    _tell_missing(measured, crediting.appraiser(found.seed))
+                if json or each or not several:
+                    credit_table.show(run, found, json=json)
+                    _say_missing(found, run, crediting, explain=bool(given.rules or given.meters))
         except KeyboardInterrupt:
-            so_far = f"{done} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
+            so_far = f"{len(measured)} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
             render.note(f"stopped: {so_far}the run has the credits it had")
             raise typer.Exit(130) from None
+    if several and measured and not json:
+        credit_table.show_means(measured)
     if before:
         render.note(
             f"{before} of {len(ids)} runs had been measured in this way and are shown as they are "
             "stored: --again measures them, too"
         )
-    return done == len(ids)
+    return len(measured) == len(ids)
+
+
+def _say_missing(found: Appraised, run: "Run", crediting: Crediting, *, explain: bool) -> None:
+    if not found.credits:
+        render.note("no step brought a passage that a model was shown: there is nothing to share")
+    elif explain:
+        _tell_missing(found, crediting.appraiser(run.seed))
 
 
 def _tell_missing(measured: Appraised, appraiser: Appraiser) -> None:

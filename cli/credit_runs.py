@@ -1,19 +1,25 @@
 """What `hopscope credit` does to each stored run that it is asked about."""
 
+import json as jsonlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopscope.cli import credit_games, render, retrieval, wiring
-from hopscope.cli.appraise import Appraised, Appraiser, Measuring
+from hopscope.cli.appraise import METERS, RULES, VARIANTS, Appraised, Appraiser, Measuring
 from hopscope.cli.credit_games import Against, Mode, Over
 
 if TYPE_CHECKING:
+    from hopscope.cli.stored import Arm
     from hopscope.runtime.ports import Retriever
     from hopscope.runtime.types import Run
     from hopscope.store.store import Store
     from hopscope.tracing.coalitions import Game
     from hopscope.tracing.games import Counterfactual, FrozenGame
+
+
+EMBEDDED = ("lexical", "equivalence")
+"""Entailments that come with the package."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,84 @@ class Wanted:
     @property
     def needs_corpus(self) -> bool:
         return self.counterfactual is Against.random or self.mode is Mode.replay
+
+
+class Given(NamedTuple):
+    """What the command line says of how to measure; None where it leaves it to `Defaults`."""
+
+    rules: Sequence[str] | None
+    meters: Sequence[str] | None
+    corpus: str | None
+    reader: str | None
+    thinking: str | None
+    entailment: str | None
+    samples: int | None
+    seed: int | None
+    options: Mapping[str, str]
+    counterfactual: Against
+    mode: Mode
+    over: Over
+    golds: tuple[str, ...]
+
+    def wanted(self, of: "Defaults") -> Wanted:
+        rules, meters = self.rules or of.rules, self.meters or of.meters
+        owners = {*rules, *meters, *(VARIANTS[name][0] for name in meters if name in VARIANTS)}
+        kept = {k: text for k, text in of.options.items() if k.partition(".")[0] in owners}
+        return Wanted(
+            rules=rules,
+            meters=meters,
+            counterfactual=self.counterfactual,
+            mode=self.mode,
+            over=self.over,
+            corpus=self.corpus or of.corpus,
+            reader=wiring.thoughtful(self.reader or of.reader, self.thinking),
+            entailment=self.entailment or of.entailment,
+            samples=self.samples or of.samples,
+            seed=self.seed,
+            options={**kept, **self.options},
+            golds=self.golds,
+        )
+
+
+class Defaults(NamedTuple):
+    """How runs were measured when they were made: what `hopscope credit` does unless told
+    otherwise."""
+
+    rules: tuple[str, ...] = RULES
+    meters: tuple[str, ...] = METERS
+    corpus: str = wiring.HOPLAND
+    reader: str = wiring.TINY
+    entailment: str = "lexical"
+    samples: int = 10
+    options: Mapping[str, str] = {}
+
+    @classmethod
+    def of_experiment(cls, settings: Mapping[str, Any]) -> "Defaults":
+        known = {name: settings[name] for name in cls._fields if settings.get(name)}
+        for name in ("rules", "meters"):
+            if name in known:
+                known[name] = tuple(known[name])
+        return cls(**known)
+
+    @classmethod
+    def of_run(cls, store: "Store", run_id: str) -> "Defaults":
+        """Of its first appraisal what that tells by name: samples, options, and an entailment that
+        needs no model from elsewhere."""
+        first = next(iter(store.appraisals(run_id)), None)
+        if first is None:
+            return cls()
+        settings, entailment = first.provenance.settings, first.provenance.entailment or ""
+        options = {
+            key: value if isinstance(value, str) else jsonlib.dumps(value)
+            for key, value in settings.items()
+            if "." in key
+        }
+        samples, named = settings.get("samples"), entailment.partition(":")[0]
+        return cls(
+            samples=samples if isinstance(samples, int) else cls().samples,
+            entailment=named if named in EMBEDDED else cls().entailment,
+            options=options,
+        )
 
 
 class Prepared(NamedTuple):
@@ -157,3 +241,34 @@ class Crediting:
             )
         credit_games.check_corpus(self._corpora[run.seed], self._wanted.corpus, run)
         return self._corpora[run.seed]
+
+
+class Creditings:
+    """One `Crediting` for each way of measuring that the runs' defaults lead to."""
+
+    def __init__(self, store: "Store", given: Given) -> None:
+        self._store = store
+        self._given = given
+        self._of_experiments: dict[str, Wanted] = {}
+        self._made: list[tuple[Wanted, Crediting]] = []
+
+    def of(self, run_id: str, arm: "Arm | None") -> Crediting:
+        """
+        Raises:
+            HopscopeError: what was asked for is not possible for any run.
+        """
+        wanted = self._wanted(run_id, arm)
+        known = next((made for before, made in self._made if before == wanted), None)
+        if known is None:
+            known = Crediting(wanted)
+            self._made.append((wanted, known))
+        return known
+
+    def _wanted(self, run_id: str, arm: "Arm | None") -> Wanted:
+        if arm is None:
+            return self._given.wanted(Defaults.of_run(self._store, run_id))
+        if arm.experiment not in self._of_experiments:
+            settings = self._store.experiments.find(arm.experiment).settings
+            wanted = self._given.wanted(Defaults.of_experiment(settings))
+            self._of_experiments[arm.experiment] = wanted
+        return self._of_experiments[arm.experiment]

@@ -1,17 +1,20 @@
 """How `hopscope credit` prints what it found: a table for each meter, a column for each rule."""
 
 import json as jsonlib
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from hopscope.cli.appraise import Appraised
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.render import out, plain
+from hopscope.cli.render import note, out, plain
 from hopscope.cli.run_table import context_cut, interval, spent
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Credit, Run
+    from hopscope.runtime.types import Credit, Measurement, Run
+    from hopscope.tracing.averages import Average
 
 Who = tuple[int | None, str | None]
 
@@ -37,15 +40,87 @@ def show(run: "Run", measured: Appraised, *, json: bool) -> None:
         console.print(Text(f"- {context_cut(meter, dropped)}", style="dim"))
     appraisal = measured.appraisal
     cost = spent(appraisal.usage, appraisal.seconds, appraisal.pairs)
-    settings = ", ".join(f"{k}={plain(str(v))}" for k, v in appraisal.provenance.settings.items())
     console.print(
         Text(
             f"run {run.id[:12]}  measured with {cost}  "
-            f"{appraisal.provenance.settings_hash[:8]} ({settings}, "
-            f"seed={appraisal.provenance.seed})",
+            f"{appraisal.provenance.settings_hash[:8]} ({_settings(measured)})",
             style="dim",
         )
     )
+
+
+def show_means(measured: "Sequence[tuple[str, Run, Appraised]]") -> None:
+    """Print the mean share of each retrieval by each meter and rule, over the runs of each arm."""
+    from hopscope.tracing.averages import average
+
+    shares: dict[tuple[str, str, str], dict[str, list[Measurement]]] = {}
+    rules: dict[str, None] = {}
+    for label, run, found in measured:
+        places = _places(run)
+        for credit in found.credits:
+            if credit.rule == "level":
+                continue
+            place = places.get((credit.step, credit.passage))
+            if place is not None:
+                rules[credit.rule] = None
+                row = shares.setdefault((label, credit.meter, place), {})
+                row.setdefault(credit.rule, []).append(credit.measurement)
+    columns = [
+        Column("workflow", wraps=12),
+        Column("meter"),
+        Column("share of"),
+        Column("runs", 1, right=True),
+        *(Column(rule.replace("_", "-"), 1, right=True) for rule in rules),
+    ]
+    rows: list[tuple[str | Text, ...]] = []
+    reasons: dict[str, None] = {}
+    for (label, meter, place), by_rule in sorted(shares.items(), key=itemgetter(0)):
+        cells = []
+        for rule in rules:
+            mean = average(by_rule.get(rule, []))
+            cells.append("" if rule not in by_rule else _mean(mean))
+            reasons |= dict.fromkeys(m.reason for m in by_rule.get(rule, []) if m.reason)
+        runs = max(len(values) for values in by_rule.values())
+        rows.append((Text(plain(label)), meter, place, str(runs), *cells))
+    console = out()
+    console.print(Text(f"Means over {len(measured)} runs", style="bold"))
+    console.print(Grid(columns, rows, stacked=True))
+    for reason in reasons:
+        console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+    hashes = dict.fromkeys(
+        (each.appraisal.provenance.settings_hash, _settings(each)) for _, _, each in measured
+    )
+    for hash, settings in hashes:
+        console.print(Text(f"{hash[:8]} ({settings})", style="dim"))
+    note("intervals: bootstrap over runs (BCa); --each prints the tables of every run")
+
+
+def _places(run: "Run") -> dict[Who, str]:
+    """What credits are given to, in words that different runs share: the first, second, …
+    retrieval, a rank of its passages, the whole run."""
+    found: dict[Who, str] = {(None, None): "run"}
+    retrievals = 0
+    for step in run.steps:
+        if step.query is None:
+            continue
+        retrievals += 1
+        found[step.index, None] = f"retrieval {retrievals}"
+        for rank, hit in enumerate(step.ranked, start=1):
+            found[step.index, hit.passage.key] = f"retrieval {retrievals}, rank {rank}"
+    return found
+
+
+def _mean(found: "Average") -> str:
+    if found.mean is None:
+        return f"- 0/{found.total}"
+    text = interval(found.mean, found.low, found.high)
+    return text if found.measured == found.total else f"{text} ({found.measured})"
+
+
+def _settings(measured: Appraised) -> str:
+    provenance = measured.appraisal.provenance
+    settings = {**provenance.settings, "seed": provenance.seed}
+    return ", ".join(f"{key}={plain(str(value))}" for key, value in settings.items())
 
 
 def _dropped(measured: Appraised) -> dict[str, tuple[str, ...]]:

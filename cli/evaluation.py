@@ -27,6 +27,7 @@ from hopscope.lab.workers import Done, Pool
 from hopscope.runtime.errors import NothingKept, UsageError
 from hopscope.runtime.prices import prices
 from hopscope.runtime.types import Usage
+from hopscope.store.appraised import ORIGINAL
 from hopscope.store.experiment_records import Arm, Claimed, Entry, Experiment, Item
 from hopscope.store.store import Store
 
@@ -275,7 +276,9 @@ def _tally(store: Store, name: str) -> Tally:
         run_id: sum((appraisal.usage for appraisal in found), Usage())
         for run_id, found in experiments.appraisals(name).items()
     }
-    gains = experiments.credits(name, meters=["seper"], rules=["total"], passages=False)
+    gains = experiments.credits(
+        name, meters=["seper"], rules=["total"], passages=False, appraisal=ORIGINAL
+    )
     return Tally(experiments.items(name), gains, spent)
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from hopscope.cli import progress, render
 from hopscope.cli.grid import Column, Grid
 from hopscope.lab.experiment_tally import total
+from hopscope.store.appraised import ORIGINAL
 from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.answer_metrics._metric import Case
 
@@ -36,7 +37,9 @@ def print_json(store: "Store", found: "Experiment") -> None:
     """Settings, models and every item. All that differs between two goes with one seed is named
     `created` or `seconds`."""
     items = store.experiments.items(found.name)
-    credits = store.experiments.credits(found.name, rules=["total"], passages=False)
+    credits = store.experiments.credits(
+        found.name, rules=["total"], passages=False, appraisal=ORIGINAL
+    )
     appraisals = store.experiments.appraisals(found.name)
     metric = exact_match.build()
     rows: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
 """Which stored runs a command looks at: those named, those of experiments, or the newest."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -36,26 +36,33 @@ OfWorkflow = Annotated[
 ]
 
 
+class Arm(NamedTuple):
+    """Of what a run is part."""
+
+    experiment: str
+    label: str
+
+
 def ids(
     store: "Store", specs: Iterable[str], *, workflow: str | None = None, limit: int | None = None
-) -> dict[str, bool]:
+) -> dict[str, Arm | None]:
     """The runs named, each once: by id, its beginning or `last`; and the answered ones of an
-    experiment by its name, of that workflow and the newest `limit` where these are given. With
-    whether only an experiment names it.
+    experiment by its name, of that workflow and the newest `limit` where these are given. With the
+    arm of those that only an experiment names.
 
     Raises:
         UsageError: there is no such run or several, or the experiment has none of that kind yet.
     """
     from hopscope.runtime.errors import UsageError
 
-    found: dict[str, bool] = {}
+    found: dict[str, Arm | None] = {}
     for spec in specs:
         if store.experiments.known(spec) is None:
-            found[find(store, spec).id] = False
+            found[find(store, spec).id] = None
             continue
         planned = {arm.label: arm.workflow for arm in store.experiments.find(spec).arms}
         answered = [
-            item.outcome
+            (item.outcome, Arm(spec, item.arm))
             for item in store.experiments.items(spec)
             if item.outcome and workflow in (None, item.arm, planned[item.arm])
         ]
@@ -63,10 +70,10 @@ def ids(
             by = f" by {workflow}" if workflow else ""
             raise UsageError(f"experiment {spec} has answered no question{by} yet")
         if limit is not None:
-            newest = sorted(answered, key=lambda outcome: outcome.started)[-limit:]
-            answered = [outcome for outcome in answered if outcome in newest]
-        for outcome in answered:
-            found.setdefault(outcome.run_id, True)
+            newest = sorted(outcome.started for outcome, _ in answered)[-limit]
+            answered = [each for each in answered if each[0].started >= newest][-limit:]
+        for outcome, arm in answered:
+            found.setdefault(outcome.run_id, arm)
     return found
 
 

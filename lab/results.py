@@ -109,6 +109,8 @@ class Results:
     """The runs of these ids."""
     prices: Callable[[str], Price] = lambda _: Price()
     """What a reader of this name costs."""
+    appraisals: tuple[str, ...] = ()
+    """By what the utilities were measured, in words: notes of every table that has them."""
     erag: "ERAG | None" = None
     """What labels passages; None where no reader was named for it."""
 

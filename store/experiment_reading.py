@@ -103,6 +103,7 @@ def read_item_credits(
     meters: Collection[str] | None = None,
     rules: Collection[str] | None = None,
     passages: bool = True,
+    provenance: int | None = None,
 ) -> dict[str, list[Credit]]:
     """Credits by the run's id, of each run in the order of `store.reading.read_credits`."""
     measured = _last_measured(connection, experiment)
@@ -119,6 +120,8 @@ def read_item_credits(
         query = query.where(credits.c.meter.in_(meters))
     if rules is not None:
         query = query.where(credits.c.rule.in_(rules))
+    if provenance is not None:
+        query = query.where(credits.c.provenance == provenance)
     if not passages:
         query = query.where(credits.c.passage == WHOLE_STEP)
     found: dict[str, list[tuple[tuple[bool, Any], Credit]]] = defaultdict(list)

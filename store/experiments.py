@@ -25,6 +25,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunError
 from hopscope.store import experiment_reading as reading
 from hopscope.store import experiment_writing as writing
+from hopscope.store.appraised import ORIGINAL, Appraised, chosen, read_appraised
 from hopscope.store.database import Database
 from hopscope.store.experiment_records import (
     Claimed,
@@ -96,43 +97,62 @@ class Experiments:
         meters: Collection[str] | None = None,
         rules: Collection[str] | None = None,
         passages: bool = True,
+        appraisal: str | None = None,
     ) -> dict[str, list[Credit]]:
         """The credits of its runs by the run's id, of these meters and rules if given; without
-        `passages` only those of whole steps and runs. Runs that have none are missing.
+        `passages` only those of whole steps and runs; of one appraisal only, if given, as
+        `store.appraised.chosen` chooses it. Runs that have none are missing.
 
         They are in the order of `Store.credits`, those measured last coming last, so that
         `tracing.report.chosen` chooses among them.
 
         Raises:
-            UsageError: as `find`.
+            UsageError: as `find`, or there is no such appraisal.
         """
         with self._database.reading() as connection:
+            number = self._number(connection, name)
+            shown = chosen(read_appraised(connection, number), appraisal) if appraisal else None
             return reading.read_item_credits(
                 connection,
-                self._number(connection, name),
+                number,
                 meters=meters,
                 rules=rules,
                 passages=passages,
+                provenance=shown and shown.number,
             )
 
-    def figures(self, name: str) -> list[Figures]:
-        """What tables need of the items that are done, in the order of the plan: plain rows, for
-        tens of thousands of items a second.
+    def appraised(self, name: str) -> list[Appraised]:
+        """In which ways its whole runs were measured, the original one first.
 
         Raises:
             UsageError: as `find`.
         """
         with self._database.reading() as connection:
-            return read_figures(connection, self._number(connection, name), name)
+            return read_appraised(connection, self._number(connection, name))
 
-    def retrievals(self, name: str) -> list[Retrieval]:
+    def figures(self, name: str, appraisal: str = ORIGINAL) -> list[Figures]:
+        """What tables need of the items that are done, in the order of the plan: plain rows, for
+        tens of thousands of items a second. Utilities are those of the appraisal that
+        `store.appraised.chosen` chooses.
+
+        Raises:
+            UsageError: as `find`, or there is no such appraisal.
+        """
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            shown = chosen(read_appraised(connection, number), appraisal)
+            return read_figures(connection, number, name, shown and shown.number)
+
+    def retrievals(self, name: str, appraisal: str = ORIGINAL) -> list[Retrieval]:
         """The retrievals of all its runs with their shares of SePer, as plain rows.
 
         Raises:
-            UsageError: as `find`.
+            UsageError: as `figures`.
         """
         with self._database.reading() as connection:
-            return read_retrievals(connection, self._number(connection, name))
+            number = self._number(connection, name)
+            shown = chosen(read_appraised(connection, number), appraisal)
+            return read_retrievals(connection, number, shown and shown.number)
 
     def appraisals(self, name: str) -> dict[str, list[Appraisal]]:
         """What measuring its runs cost, by the run's id, the latest last. Runs that were not

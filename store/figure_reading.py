@@ -11,7 +11,6 @@ from hopscope.store.figures import NOT_APPRAISED, Asked, Figures, Retrieval, Val
 from hopscope.store.schema import (
     WHOLE_RUN,
     WHOLE_STEP,
-    appraisals,
     arms,
     credits,
     items,
@@ -23,13 +22,15 @@ from hopscope.store.schema import (
 RULES = ("trajectory", "shapley", "leave_one_out")
 
 
-def read_figures(connection: Connection, experiment: int, name: str) -> list[Figures]:
-    """Of the items that are done, in the order of the plan."""
+def read_figures(
+    connection: Connection, experiment: int, name: str, provenance: int | None
+) -> list[Figures]:
+    """Of the items that are done, in the order of the plan; utilities of that provenance."""
     asked = _questions(connection, experiment)
     of_arms = _of(arms, experiment, arms.c.position, arms.c.label)
     labels: dict[int, str] = dict(tuple(row) for row in _rows(connection, of_arms))
     counted = _counted(connection, experiment)
-    utilities = _utilities(connection, experiment)
+    utilities = _utilities(connection, experiment, provenance)
     query = (
         select(items.c.question, items.c.arm, items.c.run, items.c.error_type)
         .add_columns(items.c.error_message, runs.c.id, runs.c.answer, runs.c.seconds)
@@ -54,9 +55,11 @@ def read_figures(connection: Connection, experiment: int, name: str) -> list[Fig
     ]
 
 
-def read_retrievals(connection: Connection, experiment: int) -> list[Retrieval]:
-    """Of all its runs, by run, in order."""
-    shares = _shares(connection, experiment, chosen(connection, experiment))
+def read_retrievals(
+    connection: Connection, experiment: int, provenance: int | None
+) -> list[Retrieval]:
+    """Of all its runs, by run, in order; shares of that provenance."""
+    shares = _shares(connection, experiment, provenance)
     query = (
         select(runs.c.id, steps.c.run, steps.c.index, steps.c.kind)
         .add_columns(steps.c.input_tokens + steps.c.output_tokens, steps.c.uncounted)
@@ -85,51 +88,6 @@ def read_retrievals(connection: Connection, experiment: int) -> list[Retrieval]:
             Retrieval(run_id, ordinal, index, tokens, path, share, without, uncounted=uncounted)
         )
     return found
-
-
-def chosen(connection: Connection, experiment: int) -> dict[int, int]:
-    """The provenance that `tracing.report.chosen` would choose, by run: the one measured last of
-    those that measured the whole run."""
-    of = (credits.c.run, credits.c.provenance)
-    whole = (
-        _credits(experiment, *of)
-        .where(credits.c.step == WHOLE_RUN, credits.c.rule == "total")
-        .distinct()
-        .order_by(*of)
-    )
-    found: dict[int, list[int]] = defaultdict(list)
-    for run, provenance in _rows(connection, whole):
-        found[run].append(provenance)
-    return _chosen(connection, experiment, found)
-
-
-def _chosen(
-    connection: Connection, experiment: int, found: Mapping[int, list[int]]
-) -> dict[int, int]:
-    """Among the provenances that measured the whole of each run, in ascending order."""
-    several = {run for run, provenances in found.items() if len(provenances) > 1}
-    measured = _last_measured(connection, experiment) if several else {}
-
-    def place(run: int, provenance: int) -> tuple[bool, Any]:
-        when = measured.get((run, provenance))
-        return when is not None, when or provenance
-
-    return {
-        run: max(provenances, key=lambda each, run=run: place(run, each))  # type: ignore[misc]
-        if run in several
-        else provenances[0]
-        for run, provenances in found.items()
-    }
-
-
-def _last_measured(connection: Connection, experiment: int) -> dict[tuple[int, int], Any]:
-    of = (appraisals.c.run, appraisals.c.provenance)
-    query = (
-        select(*of, func.max(appraisals.c.measured))
-        .where(appraisals.c.run.in_(_of(items, experiment, items.c.run)))
-        .group_by(*of)
-    )
-    return {(run, provenance): when for run, provenance, when in _rows(connection, query)}
 
 
 def _questions(connection: Connection, experiment: int) -> dict[int, Asked]:
@@ -167,25 +125,23 @@ def _counted(connection: Connection, experiment: int) -> dict[int, Counts]:
     return {run: cast(Counts, tuple(map(int, counts))) for run, *counts in _rows(connection, query)}
 
 
-def _utilities(connection: Connection, experiment: int) -> dict[int, tuple[Value, ...]]:
-    """SePer with all evidence, ΔSePer and GroGU, by run; of the provenance that is `chosen`."""
-    # Grouping by run and provenance in SQL would sort what the primary key has in order.
-    query = _credits(experiment, credits.c.run, credits.c.provenance).where(
+def _utilities(
+    connection: Connection, experiment: int, provenance: int | None
+) -> dict[int, tuple[Value, ...]]:
+    """SePer with all evidence, ΔSePer and GroGU, by run."""
+    query = _credits(experiment, credits.c.run).where(
+        credits.c.provenance == provenance,
         credits.c.step == WHOLE_RUN,
         (credits.c.rule == "total") | ((credits.c.rule == "level") & (credits.c.meter == "seper")),
     )
     # As they stand in the database: rules and meters have no characters that need be read back.
     names = [type_coerce(column, Text) for column in (credits.c.rule, credits.c.meter)]
     query = query.add_columns(*names, credits.c.value, credits.c.reason)
-    found: dict[int, dict[int, dict[str, Value]]] = {}
-    whole: dict[int, set[int]] = {}
-    for run, provenance, rule, meter, value, reason in _rows(connection, query):
-        of = found.setdefault(run, {}).setdefault(provenance, {})
+    found: dict[int, dict[str, Value]] = {}
+    for run, rule, meter, value, reason in _rows(connection, query):
+        of = found.setdefault(run, {})
         of["before" if rule == "level" else meter] = reason if value is None else value
-        if rule == "total":
-            whole.setdefault(run, set()).add(provenance)
-    provenances = _chosen(connection, experiment, {run: sorted(of) for run, of in whole.items()})
-    return {run: _utility(found[run][chosen]) for run, chosen in provenances.items()}
+    return {run: _utility(of) for run, of in found.items()}
 
 
 def _utility(of: Mapping[str, Value]) -> tuple[Value, ...]:
@@ -197,21 +153,20 @@ def _utility(of: Mapping[str, Value]) -> tuple[Value, ...]:
 
 
 def _shares(
-    connection: Connection, experiment: int, provenances: dict[int, int]
+    connection: Connection, experiment: int, provenance: int | None
 ) -> dict[tuple[int, int], dict[str, Value]]:
     """SePer's credits of retrievals, by run and step, then by rule."""
-    # Grouping them by step in SQL, as above, would sort them; they are few enough.
+    # Grouping them by step in SQL would sort them; they are few enough.
     query = (
-        _credits(experiment, credits.c.run, credits.c.step, credits.c.provenance, credits.c.rule)
+        _credits(experiment, credits.c.run, credits.c.step, credits.c.rule)
         .add_columns(credits.c.value, credits.c.reason)
         .join(steps, (steps.c.run == credits.c.run) & (steps.c.index == credits.c.step))
-        .where(steps.c.kind == "retrieve")
+        .where(steps.c.kind == "retrieve", credits.c.provenance == provenance)
         .where(credits.c.meter == "seper", credits.c.rule.in_(RULES))
     )
     found: dict[tuple[int, int], dict[str, Value]] = defaultdict(dict)
-    for run, step, provenance, rule, value, reason in _rows(connection, query):
-        if provenances.get(run) == provenance:
-            found[run, step][rule] = reason if value is None else value
+    for run, step, rule, value, reason in _rows(connection, query):
+        found[run, step][rule] = reason if value is None else value
     return found
 
 

@@ -1,6 +1,6 @@
 """What tables need to know of an experiment's items: plain rows, as there are tens of thousands.
 
-The credits are those of the appraisal that `tracing.report.chosen` would show for each run.
+The credits are those of one appraisal, the same for all runs: see `store.appraised`.
 """
 
 from typing import NamedTuple

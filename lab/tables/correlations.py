@@ -35,7 +35,10 @@ def build(results: Results) -> list[Table]:
                 "questions": "questions",
             },
             rows=tuple(rows),
-            notes=tuple(f"{estimator}" for estimator in intervals if "interval" in estimator),
+            notes=(
+                *(f"{estimator}" for estimator in intervals if "interval" in estimator),
+                *results.appraisals,
+            ),
         )
     ]
 

@@ -38,7 +38,7 @@ def build(results: Results) -> list[Table]:
                 "tokens": "tokens",
             },
             rows=tuple(rows),
-            notes=methods(*(figure.interval for figure in figures)),
+            notes=(*methods(*(figure.interval for figure in figures)), *results.appraisals),
             digits={"tokens": 0},
         )
     ]

@@ -41,7 +41,7 @@ def build(results: Results) -> list[Table]:
             title="Credit per 1,000 tokens",
             columns={"system": "system", "part": "part", "credit": "SePer per 1,000 tokens"},
             rows=tuple(rows),
-            notes=methods(*(figure.interval for figure in figures)),
+            notes=(*methods(*(figure.interval for figure in figures)), *results.appraisals),
             digits={"credit": 3},
         )
     ]

@@ -53,6 +53,7 @@ def build(results: Results) -> list[Table]:
                     if tests
                     else ()
                 ),
+                *results.appraisals,
             ),
             digits={"p": 4, "adjusted": 4},
         )

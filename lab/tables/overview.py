@@ -36,7 +36,11 @@ def build(results: Results) -> list[Table]:
                 **{measure.name: measure.heading for measure in measures},
             },
             rows=tuple(rows.values()),
-            notes=(*methods(*(estimate.interval for estimate in found)), *reasons),
+            notes=(
+                *methods(*(estimate.interval for estimate in found)),
+                *reasons,
+                *results.appraisals,
+            ),
             digits={measure.name: measure.digits for measure in measures},
         )
     ]

@@ -55,7 +55,7 @@ def _table(results: Results, measure: Measure) -> Table:
             **{name: name for name in heads},
         },
         rows=tuple(rows.values()),
-        notes=methods(*(figure.interval for figure in figures)),
+        notes=(*methods(*(figure.interval for figure in figures)), *results.appraisals),
     )
 
 

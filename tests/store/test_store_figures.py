@@ -99,7 +99,7 @@ def filled(store: Store) -> Store:
 
 
 def test_figures_are_those_of_the_run_and_of_the_appraisal_that_is_shown(filled: Store) -> None:
-    one, other, failed = filled.experiments.figures("towns")
+    one, other, failed = filled.experiments.figures("towns", "latest")
     asked = Asked("q0", "Who founded town 0?", ("x", "y"), "bridge", 2)
     run = filled.load("run-0")
     assert one == Figures(
@@ -126,7 +126,7 @@ def test_figures_are_those_of_the_run_and_of_the_appraisal_that_is_shown(filled:
 
 
 def test_retrievals_have_their_shares_and_what_they_made_the_reader_read(filled: Store) -> None:
-    found = filled.experiments.retrievals("towns")
+    found = filled.experiments.retrievals("towns", "latest")
     assert found[:2] == [
         Retrieval("run-0", 1, 0, 412, 0.5, 0.375, "not appraised"),
         Retrieval("run-0", 2, 2, 412, "no gold", "not appraised", "not appraised"),
@@ -135,6 +135,22 @@ def test_retrievals_have_their_shares_and_what_they_made_the_reader_read(filled:
         ("run-1", 1, "not appraised"),
         ("run-1", 2, "not appraised"),
     ]
+
+
+def test_the_original_appraisal_is_shown_unless_another_is_asked_for(filled: Store) -> None:
+    """What `hopscope credit` measured later stood in the tables without a word."""
+    appraised = filled.experiments.appraised("towns")
+    assert [(each.provenance, each.runs) for each in appraised] == [(OLD, 1), (NEW, 1)]
+    deltas = {"original": 0.75, "latest": 0.5, NEW.settings_hash[:6]: 0.5}
+    for which, value in deltas.items():
+        figures, *_ = filled.experiments.figures("towns", which)
+        retrieval, *_ = filled.experiments.retrievals("towns", which)
+        assert (figures.seper_delta, retrieval.trajectory) == (value, value)
+    assert filled.experiments.figures("towns") == filled.experiments.figures("towns", "original")
+    credits = filled.experiments.credits("towns", rules=["total"], appraisal="original")
+    assert [credit.provenance for credit in credits["run-0"]] == [OLD]
+    with pytest.raises(UsageError, match=f"give original, latest or .* {OLD.settings_hash[:8]}"):
+        filled.experiments.figures("towns", "zzz")
 
 
 def test_an_experiment_that_is_not_there_is_told(store: Store) -> None:
