@@ -29,6 +29,11 @@ class Where(StrEnum):
     ray = "ray"
 
 
+class Order(StrEnum):
+    stratified = "stratified"
+    file = "file"
+
+
 Data = Annotated[
     str | None,
     typer.Argument(
@@ -69,7 +74,21 @@ From = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Ask the first N questions only.", envvar="HOPSCOPE_EVAL_LIMIT"),
+    typer.Option(
+        min=1,
+        help="Ask N questions only, the first by --order; a larger N later adds to them.",
+        envvar="HOPSCOPE_EVAL_LIMIT",
+    ),
+]
+OrderName = Annotated[
+    Order | None,
+    typer.Option(
+        "--order",
+        help="stratified: drawn at random, each kind and number of hops with its share in every "
+        "beginning, always the same for the same questions. file: as they stand there. By default "
+        "stratified, or as the experiment was begun.",
+        envvar="HOPSCOPE_EVAL_ORDER",
+    ),
 ]
 SampleIds = Annotated[
     list[str] | None,
@@ -168,6 +187,7 @@ def eval_command(
     rule: measuring.Rules = None,
     samples: Samples = 10,
     seed: Seed = 0,
+    order: OrderName = None,
     limit: Limit = None,
     sample_id: SampleIds = None,
     workers: Workers = 1,
@@ -225,6 +245,7 @@ def eval_command(
                 rules=measuring.rules(rule),
                 samples=samples,
                 seed=seed,
+                order=None if order is None else order.value,
                 limit=limit,
                 sample_ids=tuple(sample_id or wiring.lines("HOPSCOPE_SAMPLE_IDS")),
                 deterministic=deterministic,
@@ -239,6 +260,7 @@ def eval_command(
                     ),
                     prices=prices,
                 ),
+                db=db,
             )
         code = evaluation.execute(asked, go)
     except KeyboardInterrupt:

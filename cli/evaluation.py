@@ -76,12 +76,15 @@ def resolve(
     rules: tuple[str, ...],
     samples: int,
     seed: int,
+    order: dataset.Order | None,
     limit: int | None,
     sample_ids: tuple[str, ...],
     deterministic: bool,
     spend: Spending,
+    db: str | None,
 ) -> Asked:
-    """Names and texts as a plan.
+    """Names and texts as a plan. Without an `order` that of the experiment of that name, if there
+    is one: with a larger limit it goes on where it ended.
 
     Raises:
         UsageError: something is named that there is not.
@@ -100,6 +103,7 @@ def resolve(
         data=data if data in dataset.EMBEDDED else str(Path(data).expanduser().resolve()),
         form=found.form,
         digest=found.digest,
+        order=order or _order(name or found.name, db),
         limit=limit,
         sample_ids=sample_ids,
         corpus=corpus,
@@ -114,6 +118,18 @@ def resolve(
     )
     bench.measuring(settings).parse()
     return Asked(name or found.name, settings, compared, _chosen(found, settings))
+
+
+def _order(name: str, db: str | None) -> dataset.Order:
+    """That of the experiment of this name; of a new one the questions are stratified."""
+    try:
+        with Store.open(db, create=False) as store:
+            known = store.experiments.known(name)
+    except NothingKept:
+        known = None
+    if known is None:
+        return "stratified"
+    return "stratified" if known.settings.get("order") == "stratified" else "file"
 
 
 def again(known: str, *, name: str | None, db: str | None) -> Asked:
@@ -336,4 +352,4 @@ def _threads(store: Store, name: str) -> int:
 
 
 def _chosen(found: dataset.Dataset, settings: Settings) -> tuple[Entry, ...]:
-    return tuple(found.choose(limit=settings.limit, ids=settings.sample_ids))
+    return tuple(found.choose(limit=settings.limit, ids=settings.sample_ids, order=settings.order))

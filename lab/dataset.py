@@ -4,10 +4,13 @@ The form is told from the first record, and every other must have it too. `hopla
 `hopland:test` name the questions that come with the package.
 """
 
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.resources import as_file, files
+from operator import itemgetter
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 from hopscope.lab import datasets
 from hopscope.lab.datasets._fields import Malformed
@@ -16,6 +19,11 @@ from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.json_records import JsonRecords
 from hopscope.runtime.types import Record, digest
 from hopscope.store.experiment_records import Entry
+
+Order = Literal["file", "stratified"]
+"""`file` asks questions as they stand there, `stratified` as the function of that name says."""
+ORDER = "hopscope:order:0"
+"""The seed of the order: another would make another of the same questions."""
 
 EMBEDDED = ("hopland:dev", "hopland:test")
 
@@ -36,13 +44,16 @@ class Dataset(Record):
         place."""
         return digest(*(entry.hash for entry in self.entries))
 
-    def choose(self, *, limit: int | None = None, ids: tuple[str, ...] = ()) -> list[Entry]:
-        """The questions of these ids, or all; of them the first `limit`.
+    def choose(
+        self, *, limit: int | None = None, ids: tuple[str, ...] = (), order: Order = "file"
+    ) -> list[Entry]:
+        """The questions of these ids, as they are named; or all in that order; of them the first
+        `limit`.
 
         Raises:
             UsageError: there is no question of such an id.
         """
-        chosen = list(self.entries)
+        chosen = list(self.entries) if order == "file" else stratified(self.entries)
         if ids:
             known = {entry.question.id: entry for entry in self.entries if entry.question.id}
             for id in ids:
@@ -51,6 +62,24 @@ class Dataset(Record):
                     raise UsageError(f"no question {id!r} in {self.name}; its ids are like {some}")
             chosen = [known[id] for id in dict.fromkeys(ids)]
         return chosen[:limit]
+
+
+def stratified(entries: Iterable[Entry]) -> list[Entry]:
+    """The questions in an order each beginning of which has its share of every kind and number of
+    hops, as far as these are known, and is drawn by chance within them.
+
+    The order hangs on the questions alone: it is the same for every seed of sampling, so that
+    experiments of different seeds ask the same questions, and a larger limit only adds some.
+    """
+    strata: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        strata.setdefault((str(entry.hops), entry.kind), []).append(entry)
+    placed: list[tuple[float, tuple[str, str], Entry]] = []
+    for stratum, own in strata.items():
+        own.sort(key=lambda entry: digest(ORDER, entry.hash))
+        # Evenly spread over the whole: of a larger stratum some come earlier.
+        placed += [((at + 0.5) / len(own), stratum, entry) for at, entry in enumerate(own)]
+    return [entry for _, _, entry in sorted(placed, key=itemgetter(0, 1))]
 
 
 def load(place: str) -> Dataset:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
+from hopscope.lab.dataset import Order
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record, digest
 from hopscope.store.experiment_records import Arm, Claimed, Experiment
@@ -25,8 +26,11 @@ class Settings(Record):
     """Of the file."""
     digest: str
     """Of its questions."""
+    order: Order = "file"
+    """In which they are asked; experiments of before this was a setting have them as in the
+    file."""
     limit: int | None = None
-    """Only so many of them."""
+    """Only so many of them, the first in that order."""
     sample_ids: tuple[str, ...] = ()
     """Only these."""
     corpus: str
@@ -53,9 +57,9 @@ class Models(Record):
     entailment: str
 
 
-FREE = frozenset({"data", "form", "limit", "sample_ids"})
-"""Settings that may change while an experiment goes on: the same questions can lie elsewhere, and
-more or fewer of them be asked."""
+FREE = frozenset({"data", "form", "order", "limit", "sample_ids"})
+"""Settings that may change while an experiment goes on, since no question's result depends on them:
+the same questions can lie elsewhere, and more or fewer of them be asked."""
 NAMES = frozenset({"corpus", "reader", "entailment"})
 """Settings that name models. What counts is what they turn out to be: an index can be built again,
 a model trained on, a folder moved."""

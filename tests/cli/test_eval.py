@@ -35,7 +35,8 @@ class Bare(NamedTuple):
         return [
             "eval", str(data or self.data), "--reader", f"hf:{self.model}",
             "--corpus", str(self.index), "--samples", "2", "--meter", "seper",
-            "--rule", "trajectory", "--db", str(database), "--name", "towns", *more,
+            "--rule", "trajectory", "--db", str(database), "--name", "towns", "--order", "file",
+            *more,
         ]  # fmt: skip
 
 
@@ -363,3 +364,28 @@ def test_broken_data_are_told_with_their_line(
     assert call(capsys, "eval")[0] == 2
     code, _, said = call(capsys, "eval", "hopland:train", "--db", str(tmp_path / "runs.db"))
     assert (code, "choose from hopland:dev, hopland:test" in said) == (2, True), said
+
+
+def test_an_experiment_of_before_there_was_an_order_goes_on_as_it_was(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """New ones are stratified; a larger limit adds to the questions there are, in either order."""
+
+    def asked(name: str, *more: str) -> list[int | None]:
+        command = ("eval", "hopland:dev", "-w", "closed_book", "--meter", "none", "--name", name)
+        code, _, err = call(capsys, *command, *more, "--db", str(tmp_path / "runs.db"))
+        assert code == 0, err
+        with Store.open(tmp_path / "runs.db") as store:
+            return [item.entry.hops for item in store.experiments.items(name)]
+
+    assert asked("old", "--limit", "2", "--order", "file") == [1, 1]
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        connection.execute("UPDATE experiments SET settings = json_remove(settings, '$.order')")
+        connection.commit()
+    assert asked("old", "--limit", "4") == [1, 1, 1, 1]
+    few = asked("new", "--limit", "2")
+    more = asked("new", "--limit", "4")
+    assert more[:2] == few
+    assert sorted(map(str, more)) == ["1", "2", "3", "4"]
+    with Store.open(tmp_path / "runs.db") as store:
+        assert store.experiments.find("new").settings["order"] == "stratified"

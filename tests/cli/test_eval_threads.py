@@ -55,6 +55,8 @@ def resolved(folder: Path) -> evaluation.Asked:
         rules=("trajectory",),
         samples=3,
         seed=1,
+        order=None,
+        db=None,
         limit=None,
         sample_ids=(),
         deterministic=False,

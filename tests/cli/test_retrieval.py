@@ -288,6 +288,8 @@ def test_a_worker_of_eval_counts_the_queries_that_an_encoder_cut(
         rules=(),
         samples=1,
         seed=0,
+        order=None,
+        db=None,
         limit=1,
         sample_ids=(),
         deterministic=False,

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,29 @@ def test_every_form_tells_which_field_is_wrong(
     with pytest.raises(CorpusError, match=r"asked\.jsonl, line 2: ") as error:
         dataset.load(written(tmp_path, record, other))
     assert told in str(error.value)
+
+
+def test_a_beginning_has_its_share_of_every_kind() -> None:
+    """The first N of a file sorted by hops have one hop: workflows looked alike on them."""
+    found = dataset.load("hopland:dev")
+    first = found.choose(limit=20, order="stratified")
+    chains = Counter(entry.hops for entry in first if entry.kind == "chain")
+    assert sorted(chains) == [1, 2, 3, 4]
+    assert min(chains.values()) >= 3
+    assert {entry.kind for entry in first} == {"chain", "comparison", "yesno", "known"}
+    whole = found.choose(order="stratified")
+    assert {entry.hash for entry in whole} == {entry.hash for entry in found.entries}
+    assert len(whole) == len(found.entries)
+
+
+def test_a_larger_limit_adds_to_a_smaller_one_wherever_questions_stand() -> None:
+    found = dataset.load("hopland:dev")
+    turned = found.model_copy(update={"entries": found.entries[::-1]})
+    for limit in (1, 4, 33, 200):
+        more = turned.choose(limit=2 * limit, order="stratified")
+        assert found.choose(limit=limit, order="stratified") == more[:limit]
+    ids = [entry.question.id for entry in found.entries[:2]]
+    assert [e.question.id for e in found.choose(ids=(ids[1], ids[0]), order="stratified")] == [
+        ids[1],
+        ids[0],
+    ]
