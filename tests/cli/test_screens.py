@@ -84,6 +84,16 @@ def _credits() -> None:
     credit_table.show(run, Appraised(*appraised(run, 0.375)), json=False)
 
 
+def _means() -> None:
+    runs = [run_of(place) for place in range(4)]
+    credit_table.show_means(
+        [
+            (ARMS[place % 2], run, Appraised(*appraised(run, (place + 1) / 8)))
+            for place, run in enumerate(runs)
+        ]
+    )
+
+
 def _erag() -> None:
     names = ("P@1", "P@3", "AP", "RR", "nDCG@3", "success@3")
     run = run_of(2)
@@ -150,6 +160,7 @@ TABLES: dict[str, Callable[[Path], None]] = {
     "eval": lambda _: _board(),
     "eval --dry-run": lambda _: _estimates(),
     "credit": lambda _: _credits(),
+    "credit EXPERIMENT": lambda _: _means(),
     "erag": lambda _: _erag(),
     "index search": lambda _: _search(),
     "doctor": lambda _: _checks(),
