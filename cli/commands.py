@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hopscope import __version__
+from hopscope.cli.help import Command, Group
 
 COMMANDS = {
     "demo": "demo:demo",
@@ -50,9 +51,11 @@ def mounted(names: Iterable[str]) -> typer.Typer:
     """A command line of these commands."""
     app = typer.Typer(
         name="hopscope",
+        cls=Group,
         help="Multi-step RAG workflows that tell what each retrieval was worth.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
@@ -60,7 +63,9 @@ def mounted(names: Iterable[str]) -> typer.Typer:
         module, _, attribute = COMMANDS[name].partition(":")
         command = getattr(import_module(f"hopscope.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+            for inner in command.registered_commands:
+                inner.cls = Command
+            app.add_typer(command, name=name, cls=Group)
         else:
-            app.command(name)(command)
+            app.command(name, cls=Command)(command)
     return app

@@ -80,7 +80,7 @@ def compare(
         str | None,
         typer.Option(
             "--reader",
-            metavar="tiny|hf:MODEL",
+            metavar="READER",
             envvar="HOPSCOPE_COMPARE_READER",
             help="Label passages by what this reader answers from each alone, so that the table "
             "correlations has eRAG's measures. Otherwise no model is asked.",

@@ -18,8 +18,6 @@ from hopscope.cli.show import LAST
 if TYPE_CHECKING:
     from hopscope.runtime.types import Run
 
-OWN = "By default that which the run was first measured with, or its experiment."
-
 Runs = Annotated[
     list[str] | None,
     typer.Argument(
@@ -57,13 +55,19 @@ def credit(
     corpus: Annotated[
         str | None,
         typer.Option(
-            "--corpus", metavar="CORPUS", help=f"What to draw from. {OWN}", envvar="HOPSCOPE_CORPUS"
+            "--corpus",
+            metavar="CORPUS",
+            help="What to draw from; by default what the experiment searched, else hopland.",
+            envvar="HOPSCOPE_CORPUS",
         ),
     ] = None,
     reader: Annotated[
         str | None,
         typer.Option(
-            "--reader", metavar="READER", help=f"What measures. {OWN}", envvar="HOPSCOPE_READER"
+            "--reader",
+            metavar="READER",
+            help="Who measures; by default the reader of the experiment, else tiny.",
+            envvar="HOPSCOPE_READER",
         ),
     ] = None,
     thinking: ThinkingSpec = None,
@@ -72,14 +76,18 @@ def credit(
         typer.Option(
             "--entailment",
             metavar="ENTAILMENT",
-            help=f"What decides that two answers mean the same. {OWN}",
+            help="What decides that two answers mean the same; by default the experiment's, or the "
+            "embedded one that the run was first measured with, else lexical.",
             envvar="HOPSCOPE_ENTAILMENT",
         ),
     ] = None,
     samples: Annotated[
         int | None,
         typer.Option(
-            min=1, help=f"Answers sampled for each belief. {OWN}", envvar="HOPSCOPE_SAMPLES"
+            min=1,
+            help="Answers sampled for each belief; by default as many as when the run, or its "
+            "experiment, was first measured.",
+            envvar="HOPSCOPE_SAMPLES",
         ),
     ] = None,
     seed: Annotated[

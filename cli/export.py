@@ -37,7 +37,7 @@ OwnReader = Annotated[
     str | None,
     typer.Option(
         "--reader",
-        metavar="tiny|hf:MODEL",
+        metavar="READER",
         envvar="HOPSCOPE_READER",
         help="The model to ask; by default that of the experiment.",
     ),

@@ -264,7 +264,7 @@ def search(
     reader: Annotated[
         str,
         typer.Option(
-            metavar="tiny|hf:MODEL",
+            metavar="READER",
             envvar="HOPSCOPE_READER",
             help="Whom the stages of an expression ask that name no reader.",
         ),

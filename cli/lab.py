@@ -57,7 +57,7 @@ def suites(
         str | None,
         typer.Option(
             "--other-reader",
-            metavar="tiny|hf:MODEL",
+            metavar="READER",
             help="A second reader of less ability, for what is told by two; by default a small "
             "one, where this installation has it.",
             envvar="HOPSCOPE_LAB_OTHER_READER",
@@ -96,8 +96,9 @@ def equivalence(
         str,
         typer.Option(
             "--entailment",
-            metavar="equivalence|nli:MODEL|bem:MODEL|judge:READER|lexical|lexical-rules",
-            help="What decides whether an answer is right. Here lexical is the papers' lexical "
+            metavar="ENTAILMENT",
+            help="What decides whether an answer is right: equivalence, nli:MODEL, bem:MODEL, "
+            "judge:READER, lexical or lexical-rules. Here lexical is the papers' lexical "
             "match, and lexical-rules the entailment that is called lexical elsewhere.",
             envvar="HOPSCOPE_EQUIVALENCE_ENTAILMENT",
         ),

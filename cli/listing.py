@@ -35,7 +35,7 @@ OF_THE_RUN = {
 
 
 def list_components(
-    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"What to list: {', '.join(Kind)}.")],
     json: Json = False,
 ) -> None:
     """List workflows, what finds, fuses, reranks or compresses passages, readers, meters, answer

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hopscope.cli.appraise import METERS, RULES
+from hopscope.cli.help import MEASURING
 
 ALL = "all"
 NONE = "none"
@@ -14,27 +15,33 @@ Meters = Annotated[
     list[str] | None,
     typer.Option(
         "--meter",
-        metavar="seper|seper_hard|grogu|semantic_entropy",
-        help="What is measured; repeatable. By default the first three.",
+        metavar="METER",
+        help="What is measured: seper, seper_hard, grogu, semantic_entropy; repeatable. By default "
+        "the first three.",
         envvar="HOPSCOPE_METER",
+        rich_help_panel=MEASURING,
     ),
 ]
 MetersOrNone = Annotated[
     list[str] | None,
     typer.Option(
         "--meter",
-        metavar="seper|seper_hard|grogu|semantic_entropy|none",
-        help="What is measured; repeatable. By default the first three; none only answers.",
+        metavar="METER",
+        help="What is measured: seper, seper_hard, grogu, semantic_entropy; repeatable. By default "
+        "the first three; none only answers.",
         envvar="HOPSCOPE_METER",
+        rich_help_panel=MEASURING,
     ),
 ]
 Rules = Annotated[
     list[str] | None,
     typer.Option(
         "--rule",
-        metavar="trajectory|solo|leave-one-out|shapley|all",
-        help="How the gain is shared; repeatable. By default all but solo.",
+        metavar="RULE",
+        help="How the gain is shared: trajectory, solo, leave-one-out, shapley or all; repeatable. "
+        "By default all but solo.",
         envvar="HOPSCOPE_RULE",
+        rich_help_panel=MEASURING,
     ),
 ]
 

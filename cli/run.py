@@ -9,6 +9,7 @@ import typer
 
 from hopscope.cli import render, retrieval, run_table, wiring
 from hopscope.cli import spending_options as of
+from hopscope.cli.help import MEASURING, MODELS, PLACES
 
 if TYPE_CHECKING:
     from hopscope.cli.spending import Spending
@@ -23,6 +24,7 @@ WorkflowName = Annotated[
         metavar="W",
         help="How to answer it: see `hopscope list workflows`.",
         envvar="HOPSCOPE_WORKFLOW",
+        rich_help_panel=MODELS,
     ),
 ]
 Golds = Annotated[
@@ -39,19 +41,22 @@ CorpusSpec = Annotated[
     typer.Option(
         "--corpus",
         "--retriever",
-        metavar="hopland|DIR|EXPRESSION",
-        help="The embedded world, the folder of an index, or an expression of several such as "
-        "rrf(bm25:DIR,searxng:URL)@RR@5: see docs/workflows.md.",
+        metavar="CORPUS",
+        help="What is searched: hopland (embedded), the folder of an index, KIND:WHERE, or an "
+        "expression such as rrf(bm25:DIR,searxng:URL)@RR@5 (docs/workflows.md).",
         envvar="HOPSCOPE_CORPUS",
+        rich_help_panel=MODELS,
     ),
 ]
 ReaderSpec = Annotated[
     str,
     typer.Option(
         "--reader",
-        metavar="tiny|hf:MODEL",
-        help="The embedded reader, or a causal language model: a folder or a hub id.",
+        metavar="READER",
+        help="Who reads: tiny (embedded, knows Hopland only), hf:MODEL (a folder or a hub id), "
+        "vllm:MODEL, or openai:URL#MODEL for a server; options after commas (docs/readers.md).",
         envvar="HOPSCOPE_READER",
+        rich_help_panel=MODELS,
     ),
 ]
 ThinkingSpec = Annotated[
@@ -68,22 +73,40 @@ EntailmentSpec = Annotated[
     str,
     typer.Option(
         "--entailment",
-        metavar="lexical|equivalence|nli:MODEL|bem:MODEL|judge:READER",
-        help="What decides that two answers mean the same.",
+        metavar="ENTAILMENT",
+        help="What decides that two answers mean the same: lexical (short answers), equivalence "
+        "(embedded, general text), nli:MODEL, bem:MODEL or judge:READER.",
         envvar="HOPSCOPE_ENTAILMENT",
+        rich_help_panel=MODELS,
     ),
 ]
 Depth = Annotated[
     int | None,
     typer.Option(
-        "-k", min=1, help="Passages per retrieval; short for -o k=N.", envvar="HOPSCOPE_K"
+        "-k",
+        min=1,
+        help="Passages per retrieval; short for -o k=N.",
+        envvar="HOPSCOPE_K",
+        rich_help_panel=MODELS,
     ),
 ]
 Samples = Annotated[
     int,
-    typer.Option(min=1, help="Answers sampled for each belief.", envvar="HOPSCOPE_SAMPLES"),
+    typer.Option(
+        min=1,
+        help="Answers sampled for each belief.",
+        envvar="HOPSCOPE_SAMPLES",
+        rich_help_panel=MEASURING,
+    ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of all sampling.", envvar="HOPSCOPE_SEED")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        help="Seed of all sampling.",
+        envvar="HOPSCOPE_SEED",
+        rich_help_panel=MEASURING,
+    ),
+]
 Options = Annotated[
     list[str] | None,
     typer.Option(
@@ -91,6 +114,7 @@ Options = Annotated[
         metavar="KEY=VALUE",
         help="An option of the workflow, or METER.KEY=VALUE of a meter, as in "
         "seper.weight=uniform; repeatable. [env var: HOPSCOPE_OPTIONS, one a line]",
+        rich_help_panel=MODELS,
     ),
 ]
 Database = Annotated[
@@ -100,6 +124,7 @@ Database = Annotated[
         metavar="URL|FILE",
         help="Where runs are kept; by default a file in the user's data folder.",
         envvar="HOPSCOPE_DB",
+        rich_help_panel=PLACES,
     ),
 ]
 TraceFile = Annotated[
@@ -109,6 +134,7 @@ TraceFile = Annotated[
         metavar="FILE",
         help="Append the spans to this file as OTLP JSON lines.",
         envvar="HOPSCOPE_TRACE_FILE",
+        rich_help_panel=PLACES,
     ),
 ]
 TraceContent = Annotated[
@@ -117,6 +143,7 @@ TraceContent = Annotated[
         "--trace-content/--no-trace-content",
         help="Whether spans carry questions, prompts, passages and answers.",
         envvar="HOPSCOPE_TRACE_CONTENT",
+        rich_help_panel=PLACES,
     ),
 ]
 Checkpoint = Annotated[
@@ -126,6 +153,7 @@ Checkpoint = Annotated[
         metavar="FILE",
         help="Keep the state after each step, so that `hopscope resume` can go on after a break.",
         envvar="HOPSCOPE_CHECKPOINT",
+        rich_help_panel=PLACES,
     ),
 ]
 Json = Annotated[
