@@ -23,6 +23,8 @@ class By(StrEnum):
     pool = "pool"
 
 
+EACH = 10
+"""Runs that are told one by one at most, where some are named."""
 SHARES = ("failure", "retriever", "extraction", "hallucination", "lucky_guess", "residual")
 
 
@@ -89,9 +91,11 @@ def errors(
     if json:
         render.print_json(found.model_dump(mode="json"))
         return
-    if runs:
+    if runs and len(found.runs) <= EACH:
         for row in found.runs:
             _show_run(row)
+    elif runs:
+        render.note(f"{len(found.runs)} runs: --json has the errors of each")
     _show_shares(found)
     if found.comparison:
         _show_comparison(found.comparison)

@@ -67,6 +67,7 @@ ThinkingSpec = Annotated[
         help="Whether a reasoning model thinks before it answers, and for how many tokens at most; "
         "auto is as its chat template has it by default.",
         envvar="HOPSCOPE_THINKING",
+        rich_help_panel=MODELS,
     ),
 ]
 EntailmentSpec = Annotated[
