@@ -8,6 +8,55 @@ import typer
 
 from hopscope.cli import render, tables, wiring
 
+SECONDS = {
+    "eor": (0.4, 0.5),
+    "erag": (0.0, 3.0),
+    "grogu": (0.3, 0.6),
+    "item": (0.0, 1.5),
+    "seper": (0.3, 0.6),
+    "step_credit": (0.5, 0.6),
+    "workflows_by_k": (0.0, 2.1),
+}
+"""Of a suite by the embedded reader on one core: before the first question, and for each of
+`--limit`."""
+UNKNOWN = (1.0, 1.0)
+"""Of a suite that is not in there."""
+
+
+class Clock:
+    """How long suites take: guessed before, then by those that are done."""
+
+    def __init__(self, names: Sequence[str], limit: int) -> None:
+        self._names = names
+        self._left = {name: _seconds(name, limit) for name in names}
+        self._guessed = self._taken = 0.0
+
+    def before(self, *, embedded: bool) -> str:
+        several = f"{len(self._names)} suites: " if len(self._names) > 1 else "suite "
+        long = f"about {_long(sum(self._left.values()))} on an idle core"
+        if not embedded:
+            long = "how long that takes with this reader shows when the first is done"
+        return f"{several}{', '.join(self._names)}; {long}"
+
+    def after(self, name: str, seconds: float) -> str:
+        """Count a suite that is done."""
+        self._guessed += self._left.pop(name)
+        self._taken += seconds
+        told = f"suite {name}: {seconds:.0f} s"
+        if not self._left:
+            return told
+        left = sum(self._left.values()) * self._taken / self._guessed
+        return f"{told}; {len(self._left)} left, about {_long(left)}"
+
+
+def _seconds(name: str, limit: int) -> float:
+    once, each = SECONDS.get(name, UNKNOWN)
+    return once + each * limit
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
 
 def run(
     names: Sequence[str],
@@ -43,6 +92,8 @@ def run(
     )
     found: dict[str, dict[str, Any]] = {}
     failed = False
+    clock = Clock(list(suites), limit)
+    render.note(clock.before(embedded=reader == wiring.TINY))
     try:
         for name, build in suites.items():
             render.progress(f"{name} ({len(found) + 1} of {len(suites)})")
@@ -54,10 +105,11 @@ def run(
                 render.progress("")
                 reason = f"{type(error).__name__}: {error}"
                 render.note(f"suite {name} failed: {reason}")
+                clock.after(name, perf_counter() - begun)
                 found[name], failed = {"error": _missing(reason)}, True
                 continue
             render.progress("")
-            render.note(f"suite {name}: {perf_counter() - begun:.0f} s")
+            render.note(clock.after(name, perf_counter() - begun))
             if form != "json":
                 tables.show(made, form)
                 print()

@@ -97,3 +97,23 @@ def test_wrong_use_is_told_before_anything_is_measured(
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
+
+
+def test_how_long_it_takes_is_told_before_and_by_what_is_done() -> None:
+    """It took 38 minutes and said nothing."""
+    from hopscope.cli.validity import Clock, _seconds
+
+    clock = Clock(["eor", "item"], 100)
+    assert clock.before(embedded=True).startswith("2 suites: eor, item; about ")
+    assert "shows when the first is done" in clock.before(embedded=False)
+    # Twice as slow as guessed: so is the rest.
+    left = 2 * _seconds("item", 100)
+    told = clock.after("eor", 2 * _seconds("eor", 100))
+    assert told.endswith(f"1 left, about {left / 60:.0f} min"), told
+    assert clock.after("item", 3.0) == "suite item: 3 s"
+
+
+def test_every_suite_has_been_timed() -> None:
+    from hopscope.cli.validity import SECONDS
+
+    assert SECONDS.keys() == set(components.names(validity))
