@@ -5,13 +5,13 @@ the tokens of its text alone, so a continuation never changes them, and there is
 beginning-of-text token.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import TemplateError
 
 from hopscope.runtime.errors import NotOffered, ReaderError
+from hopscope.runtime.readers._defusing import Defuser
 from hopscope.runtime.readers._habit import Habit
 from hopscope.runtime.readers._thinking import Opening, Thinking
 from hopscope.runtime.types import GenerationRequest, Message, Prompt
@@ -37,9 +37,7 @@ class Renderer:
         self._name = name
         self._end_ids = end_ids
         self._chat = bool(tokenizer.chat_template)
-        special = {t.content for t in tokenizer.added_tokens_decoder.values() if t.special}
-        longest_first = sorted(special, key=len, reverse=True)
-        self._markers = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._defuse = Defuser(tokenizer, name).defuse
 
     def prompt_ids(self, prompt: Prompt, thought: str | None = None) -> list[int]:
         """The prompt's tokens, up to where the reader continues: with a thought, if it thinks, or
@@ -54,7 +52,7 @@ class Renderer:
             raise NotOffered(f"{self._name} does not think, so that no thought can be given to it")
         if self._chat:
             if thought:
-                thought = self._broken(thought)
+                thought = self._defuse(thought)
             elif prompt.prefix or self.habit.thinking == "off":
                 thought = ""
             text = self._chat_text(prompt.messages, self.habit.options(thought))
@@ -77,18 +75,11 @@ class Renderer:
         return self._tokenize(continuation)
 
     def _defused(self, prompt: Prompt) -> Prompt:
-        """The prompt with a space inside every marker of the chat format that stands in its text.
-
-        Passages are untrusted: one that holds `<|im_end|>` must not end the turn it stands in.
-        """
-
-        broken = self._broken
-        messages = (m.model_copy(update={"content": broken(m.content)}) for m in prompt.messages)
-        update = {"messages": tuple(messages), "prefix": broken(prompt.prefix)}
+        """The prompt without marks of the chat format in its text: passages are untrusted."""
+        defuse = self._defuse
+        messages = (m.model_copy(update={"content": defuse(m.content)}) for m in prompt.messages)
+        update = {"messages": tuple(messages), "prefix": defuse(prompt.prefix)}
         return prompt.model_copy(update=update)
-
-    def _broken(self, text: str) -> str:
-        return self._markers.sub(lambda found: f"{found[0][:1]} {found[0][1:]}", text)
 
     def opening(
         self, request: GenerationRequest, prompt: list[int], context: int | None
