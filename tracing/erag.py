@@ -85,7 +85,8 @@ class ERAG:
         for key, reply in zip(asked, replies, strict=True):
             if isinstance(reply, Unmeasured):
                 found[key] = Measurement(value=None, reason=reply.reason)
-        update = {"estimator": self.estimator}
+        drawn = [reply[0] for reply in replies if not isinstance(reply, Unmeasured)]
+        update = {"estimator": _asking.as_asked(self.estimator, drawn)}
         return {key: label.model_copy(update=update) for key, label in found.items()}
 
     def rank(self, question: Question, rankings: Sequence[Sequence[Passage]]) -> list[Ranking]:

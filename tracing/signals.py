@@ -13,7 +13,7 @@ from typing import Literal
 
 from hopscope.runtime.answers import contains, normalise
 from hopscope.runtime.ports import Moment, Reader
-from hopscope.runtime.types import Generation
+from hopscope.runtime.types import Generation, Usage
 from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.draft import before_last, draft, last_search, same
 from hopscope.tracing.key_entropy import key_entropy
@@ -88,9 +88,10 @@ def gather(stage: Stage, moment: Moment, reader: Reader) -> dict[str, float]:
 def _question(moment: Moment) -> dict[str, float]:
     """What is asked, and what was done about it."""
     words = moment.question.text.split()
+    usage = sum((step.usage for step in moment.steps), Usage())
     return {
         "retrievals": moment.retrievals,
-        "tokens": sum(step.usage.tokens for step in moment.steps) / 1000,
+        **({} if usage.uncounted else {"tokens": usage.tokens / 1000}),
         "question_words": len(words),
         "nesting": sum(w.lower() in ("of", "that", "who", "whose", "which") for w in words)
         + moment.question.text.count("'s "),

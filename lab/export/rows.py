@@ -7,7 +7,7 @@ beside it.
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from hopscope.runtime.types import Credit, Run
+from hopscope.runtime.types import Credit, Run, Usage
 from hopscope.store.experiment_records import Item
 
 Row = dict[str, Any]
@@ -133,11 +133,17 @@ def run_row(experiment: str, item: Item, run: Run | None) -> Row:
             "seed": str(run.seed),
             "steps": len(run.steps),
             "retrievals": sum(step.query is not None for step in run.steps),
-            **run.usage.model_dump(),
+            **_spent(run.usage),
             "started": run.started.isoformat(),
             "seconds": run.seconds,
         }
     return {name: row.get(name) for name in RUNS}
+
+
+def _spent(usage: Usage) -> Row:
+    """Calls and tokens; no tokens where nobody counted them all."""
+    found = usage.model_dump()
+    return found | {name: None for name in found if usage.uncounted and name.endswith("_tokens")}
 
 
 def step_rows(run: Run) -> Iterable[Row]:
@@ -147,7 +153,7 @@ def step_rows(run: Run) -> Iterable[Row]:
             "run_id": run.id,
             "step": step.index,
             "ranked": [hit.passage.key for hit in step.ranked],
-            **step.usage.model_dump(),
+            **_spent(step.usage),
         }
         yield {name: row.get(name, getattr(step, name, None)) for name in STEPS}
 
@@ -161,7 +167,7 @@ def decision_rows(run: Run) -> Iterable[Row]:
             "run_id": run.id,
             "step": step.index,
             **step.decision.model_dump(),
-            **step.decision.usage.model_dump(),
+            **_spent(step.decision.usage),
             "predicted_gain": step.decision.gain,
             "predicted_cost": step.decision.cost,
         }

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hopscope.runtime.errors import MissingExtra, RetrieverError, UsageError
+from hopscope.runtime.secrecy import LONGEST, Secret, shown
 
 USERNAME, PASSWORD, API_KEY = "OPENSEARCH_USERNAME", "OPENSEARCH_PASSWORD", "OPENSEARCH_API_KEY"
 CA_CERTS = "OPENSEARCH_CA_CERTS"
@@ -152,7 +153,7 @@ def said(error: Any) -> str:
         inner = error.get("caused_by") or (causes[0] if causes else None) or error.get("error")
         reason = error.get("reason")
         error = inner if isinstance(inner, Mapping) else reason or error.get("type") or "no reason"
-    return " ".join(str(error).split())[:300]
+    return _clean(error)
 
 
 def _strange(where: Address) -> RetrieverError:
@@ -166,4 +167,12 @@ def _reason(error: Any) -> str:
     if isinstance(info, Mapping):
         return said(info)
     cause = info or error.error or "no reason"
-    return " ".join(str(cause).rpartition(": ")[2].split())[:300]
+    return _clean(str(cause).rpartition(": ")[2])
+
+
+def _clean(told: Any) -> str:
+    """What the service said as a message may repeat it: neither secrets nor control characters."""
+    text = str(told)[:LONGEST]
+    for name in (PASSWORD, API_KEY):
+        text = Secret(os.environ.get(name, "")).hide(text)
+    return shown(text, Secret(""))

@@ -13,6 +13,8 @@ from openai_api import Service
 from hopscope.cli import run_table
 from hopscope.cli.appraise import Appraiser
 from hopscope.cli.main import main
+from hopscope.lab.export import rows
+from hopscope.store.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,9 @@ def test_tokens_that_nobody_told_are_unknown_and_not_none(
     assert "1 calls, 0 + 0 tokens counted, 1 calls without a count" in out
     assert " ? " in commands("ls")[1]
     assert "cannot hold" not in err
+    with Store.open(commands.db[1]) as store:
+        [step] = [row for row in rows.step_rows(store.latest()) if row["calls"]]
+    assert (step["input_tokens"], step["output_tokens"]) == (None, None)
     for limit in ("--max-tokens=500", "--max-cost=1"):
         code, out, err = commands.run(limit, "--prices", str(commands.prices), reader="")
         assert code == 1

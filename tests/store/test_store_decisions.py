@@ -150,7 +150,8 @@ REFUSED_BY_M007: dict[str, object] = {
 
 def as_m007_had_it(decision: Decision) -> dict[str, object]:
     """There were no stages then, and no thoughts."""
-    return decision.model_dump(exclude={"stage": True, "usage": {"thinking_tokens"}})
+    later = {"thinking_tokens", "cached_tokens", "uncounted"}
+    return decision.model_dump(exclude={"stage": True, "usage": later})
 
 
 def test_decisions_kept_by_m007_move(url: str) -> None:
