@@ -121,7 +121,7 @@ def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> Non
             f"{each.items:,}",
             _about(each.calls),
             _about(each.input_tokens),
-            _about(each.output_tokens),
+            _about(each.output_tokens) + _thought(each),
             "-" if each.seconds is None else progress.duration(each.seconds),
             "-" if each.cost is None else f"{each.cost:,.4f}",
             f"{each.n} ({each.basis})",
@@ -130,6 +130,10 @@ def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> Non
     ]
     render.out().print(Grid(columns, rows))
     render.note("a dry run: nothing is kept; rows whose price is not known cost -")
+
+
+def _thought(each: "Estimate") -> str:
+    return f" ({_about(each.thinking_tokens)} thought)" if each.thinking_tokens else ""
 
 
 def _about(value: float | None) -> str:

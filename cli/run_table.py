@@ -234,6 +234,8 @@ def money(cost: float, currency: str) -> str:
 
 def spent(usage: "Usage", seconds: float, pairs: "Pairs | None" = None) -> str:
     counted = f"{usage.input_tokens} + {usage.output_tokens} tokens"
+    if usage.thinking_tokens:
+        counted += f" ({usage.thinking_tokens} thought)"
     if usage.uncounted:
         counted = f"{counted} counted, {usage.uncounted} calls without a count"
     parts = [f"{usage.calls} calls, {counted}"]

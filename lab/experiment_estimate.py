@@ -32,6 +32,8 @@ class Estimate(Record):
     calls: float | None
     input_tokens: float | None
     output_tokens: float | None
+    thinking_tokens: float | None
+    """Those of the output tokens that are thoughts."""
     seconds: float | None
     """With all workers at work."""
     cost: float | None
@@ -71,6 +73,7 @@ def estimate(
         calls=scaled([each.usage.calls for each in spent]),
         input_tokens=scaled([each.usage.input_tokens for each in spent]) if counted else None,
         output_tokens=scaled([each.usage.output_tokens for each in spent]) if counted else None,
+        thinking_tokens=scaled([each.usage.thinking_tokens for each in spent]) if counted else None,
         seconds=None if seconds is None else seconds / max(1, min(workers * threads, items)),
         cost=None if price.model is None or len(costs) < n else scaled(costs),
     )

@@ -59,11 +59,14 @@ def _cut(value: Any) -> Any:
 
 
 def spent(usage: Usage) -> Attributes:
-    return {
+    found: Attributes = {
         keys.SPENT_INPUT: usage.input_tokens,
         keys.SPENT_OUTPUT: usage.output_tokens,
         keys.SPENT_CALLS: usage.calls,
     }
+    if usage.thinking_tokens:
+        found[keys.SPENT_THINKING] = usage.thinking_tokens
+    return found
 
 
 def options(values: Mapping[str, Any], *, capture: bool) -> str:
@@ -121,6 +124,11 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
     }
     if refused := sorted({name for g in generations for name in g.refused}):
         attributes[keys.REFUSED] = refused
+    thoughts = [g.thought for g in generations if g.thought is not None]
+    if thoughts:
+        tokens = sum(g.usage.thinking_tokens for g in generations)
+        attributes[keys.USAGE_REASONING] = attributes[keys.LLM_TOKENS_REASONING] = tokens
+        attributes[keys.THOUGHT_ENDS] = [thought.end for thought in thoughts]
     if reasons:
         attributes[keys.LLM_FINISH_REASON] = reasons[0]
         if all(generation.usage == Usage() for generation in generations):
@@ -129,11 +137,13 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
         turns = [("assistant", g.text) for g in generations]
         attributes[keys.OUTPUT_MESSAGES] = _json(
             [
-                {**_message(*turn), "finish_reason": reason}
-                for turn, reason in zip(turns, reasons, strict=True)
+                {**_message("assistant", g.text, _thought(g)), "finish_reason": reason}
+                for g, reason in zip(generations, reasons, strict=True)
             ]
         )
         attributes |= _messages(keys.LLM_OUTPUT_MESSAGES, turns)
+        for position, generation in enumerate(generations):
+            attributes |= _contents(f"{keys.LLM_OUTPUT_MESSAGES}.{position}", generation)
         several = len(generations) > 1
         attributes[keys.OUTPUT_VALUE] = (
             _json([text(g.text) for g in generations]) if several else text(generations[0].text)
@@ -234,8 +244,27 @@ def _turns(prompt: Prompt) -> list[tuple[str, str]]:
     return [*turns, ("assistant", prompt.prefix)] if prompt.prefix else turns
 
 
-def _message(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": text(content)}]}
+def _message(role: str, content: str, thought: str | None = None) -> dict[str, Any]:
+    parts = [] if thought is None else [{"type": keys.REASONING, "content": text(thought)}]
+    return {"role": role, "parts": [*parts, {"type": "text", "content": text(content)}]}
+
+
+def _thought(generation: Generation) -> str | None:
+    return None if generation.thought is None else generation.thought.text
+
+
+def _contents(prefix: str, generation: Generation) -> Attributes:
+    """A message in parts, where there is a thought before the answer."""
+    thought = _thought(generation)
+    if thought is None:
+        return {}
+    attributes: Attributes = {}
+    parts = ((keys.REASONING, thought), ("text", generation.text))
+    for place, (kind, content) in enumerate(parts):
+        at = f"{prefix}.{keys.MESSAGE_CONTENTS}.{place}"
+        attributes[f"{at}.{keys.CONTENT_TYPE}"] = kind
+        attributes[f"{at}.{keys.CONTENT_TEXT}"] = text(content)
+    return attributes
 
 
 def _messages(prefix: str, turns: Sequence[tuple[str, str]]) -> Attributes:

@@ -27,6 +27,8 @@ class ModelPrice(Record):
     output: float = Field(ge=0)
     cached: float | None = Field(default=None, ge=0)
     """Of prompt tokens that the server has at hand; None where they cost as much as others."""
+    thinking: float | None = Field(default=None, ge=0)
+    """Of the output tokens that are thoughts; None where they cost as the others do."""
 
 
 class HostPrices(Record):
@@ -65,10 +67,12 @@ class Price(Record):
             return None
         model = self.model or ModelPrice(input=0, output=0)
         cached = model.input if model.cached is None else model.cached
+        thinking = model.output if model.thinking is None else model.thinking
         tokens = (
             (usage.input_tokens - usage.cached_tokens) * model.input
             + usage.cached_tokens * cached
-            + usage.output_tokens * model.output
+            + (usage.output_tokens - usage.thinking_tokens) * model.output
+            + usage.thinking_tokens * thinking
         )
         return tokens / MILLION + queries * self.retrieval
 

@@ -148,6 +148,11 @@ def test_money_is_counted_by_the_million_tokens() -> None:
     usage = Usage(input_tokens=2_000_000, output_tokens=500_000)
     price = Price(model=ModelPrice(input=0.5, output=2.0), retrieval=0.25)
     assert price.of(usage, queries=4) == 0.5 * 2 + 2.0 * 0.5 + 4 * 0.25
+    thinking = usage.model_copy(update={"thinking_tokens": 400_000})
+    assert price.of(thinking, queries=4) == price.of(usage, queries=4)
+    model = ModelPrice(input=0.5, output=2.0, thinking=1.0)
+    own = price.model_copy(update={"model": model})
+    assert own.of(thinking) == pytest.approx(0.5 * 2 + 2.0 * 0.1 + 1.0 * 0.4)
 
 
 def test_the_longest_name_counts_and_a_file_stands_before_the_table(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from langgraph.graph import START
@@ -17,9 +18,10 @@ from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.run import Run, Workflow, run
 from hopscope.runtime.state import Deps, Graph, State, Update
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest, Passage, Question
+from hopscope.runtime.types import GenerationRequest, Passage, Question, Thought, Usage
 from hopscope.tracing._trace_file import line
 from hopscope.workflows import ircot, naive
+from tests.fakes import ScriptedReader, reply
 from tests.otlp import Recorded, recorded
 from tests.talk import Reply, ScriptedRetriever, Talker
 
@@ -214,9 +216,11 @@ def test_the_exact_attributes_of_every_span(seen: Recorded) -> None:
 
 def test_keys_are_those_of_openinference() -> None:
     ours = {k: v for k, v in vars(_span_keys).items() if isinstance(v, str) and k.isupper()}
-    classes = [f"{of}Attributes" for of in ("Span", "Document", "Message", "Reranker")]
+    of = ("Span", "Document", "Message", "MessageContent", "Reranker")
+    classes = [f"{kind}Attributes" for kind in of]
     theirs = {v for c in classes for v in vars(getattr(openinference, c)).values()}
     groups = ("input", "output", "graph", "retrieval", "reranker", "document", "llm", "message")
+    groups += ("message_content",)
     borrowed = tuple(f"{group}." for group in groups)
     for value in ours.values():
         if value.startswith((*borrowed, "openinference.")):
@@ -243,6 +247,34 @@ def test_without_capture_nothing_written_leaves_the_process(seen: Recorded) -> N
         assert {(e.name, *dict(e.attributes or {}).items()) for e in span.events} == {
             ("exception", ("exception.type", "ReaderError"))
         }
+
+
+@pytest.mark.parametrize("capture", [True, False])
+def test_thoughts_stand_before_the_answer_or_nowhere(seen: Recorded, capture: bool) -> None:
+    thought = Thought(text="a secret thought", tokens=5, end="limit")
+    usage = Usage(input_tokens=10, output_tokens=7, calls=1, thinking_tokens=5)
+    reader = ScriptedReader([[reply("the reply", thought=thought, usage=usage)]])
+    deps = Deps(reader=reader, retriever=ScriptedRetriever(lambda _: PASSAGES))
+    run(Workflow("naive", naive.build(k=2), {}), QUESTION, replace(deps, capture_content=capture))
+    chat = next(dict(s.attributes or {}) for s in seen.spans if s.name == "chat scripted")
+    assert chat["gen_ai.usage.output_tokens"] == 7
+    assert chat["gen_ai.usage.reasoning.output_tokens"] == 5
+    assert chat["llm.token_count.completion_details.reasoning"] == 5
+    assert chat["hopscope.thought.ends"] == ("limit",)
+    step = next(dict(s.attributes or {}) for s in seen.spans if s.name == "answer")
+    assert step["hopscope.usage.thinking_tokens"] == 5
+    if not capture:
+        assert "secret" not in seen.content
+        return
+    [message] = json.loads(str(chat["gen_ai.output.messages"]))
+    assert message["parts"] == [
+        {"type": "reasoning", "content": "a secret thought"},
+        {"type": "text", "content": "the reply"},
+    ]
+    parts = "llm.output_messages.0.message.contents"
+    assert chat[f"{parts}.0.message_content.type"] == "reasoning"
+    assert chat[f"{parts}.0.message_content.text"] == "a secret thought"
+    assert chat[f"{parts}.1.message_content.text"] == chat["output.value"] == "the reply"
 
 
 def test_a_failing_node_marks_its_spans_and_the_run(seen: Recorded) -> None:

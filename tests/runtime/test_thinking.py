@@ -29,6 +29,7 @@ from hopscope.tracing.entailments import lexical
 from hopscope.tracing.entailments.judge import Judge
 from hopscope.tracing.meters._asking import Unmeasured
 from hopscope.tracing.meters.grogu import GroGU
+from hopscope.tracing.meters.semantic_entropy import SemanticEntropy
 from hopscope.tracing.meters.seper import SePer
 from hopscope.workflows import naive
 from tests.fakes import ScriptedReader, reply
@@ -319,3 +320,73 @@ def test_a_judge_that_does_not_answer_is_no_judgment() -> None:
     judge = Judge(ScriptedReader([[OPEN]]))
     with pytest.raises(EntailmentError, match="within its thought"):
         judge.classify([Statement("Where?", "Lisbon", "Porto")])
+
+
+QUESTION = Question(text="Where?", answers=("Lisbon",))
+
+
+def thought(text: str) -> Thought:
+    return Thought(text=text, tokens=3)
+
+
+def test_one_thought_is_drawn_and_all_answers_behind_it() -> None:
+    reader = ScriptedReader(
+        [[reply("a", thought=thought("Hm"))], [reply("Lisbon"), reply("Porto")]]
+    )
+    meter = SePer(reader, lexical.build(), samples=2, weight="uniform", thinking="once")
+    [measured] = meter.measure(QUESTION, [()])
+    assert (measured.value, measured.n) == (0.5, 2)
+    assert "thinking=once" in measured.estimator
+    [[first], [asked]] = reader.generated
+    assert (first.n, first.thought, first.temperature, first.seed) == (1, None, 1.0, 0)
+    assert (asked.n, asked.thought) == (2, "Hm")
+
+
+def test_one_thought_that_does_not_end_is_no_measurement() -> None:
+    reader = ScriptedReader([[OPEN], [reply("a", thought=thought("Hm"))], [reply("Lisbon")] * 2])
+    meter = SePer(reader, lexical.build(), samples=2, thinking="once")
+    without, within = meter.measure(QUESTION, [(), tuple(EVIDENCE)])
+    assert "ended within its thought" in str(without.reason)
+    assert within.value == 1.0
+    entropy = SemanticEntropy(ScriptedReader([[OPEN]]), lexical.build(), thinking="once")
+    [measured] = entropy.measure(QUESTION, [()])
+    assert "ended within its thought" in str(measured.reason)
+
+
+def test_readers_that_do_not_think_are_asked_as_before(tmp_path: Path) -> None:
+    reader = hf.build(model=str(models.tiny_llama(tmp_path)), device="cpu")
+    levels = [
+        SePer(reader, lexical.build(), samples=4, max_tokens=8, thinking=thinking).measure(
+            QUESTION, [(), tuple(EVIDENCE)]
+        )
+        for thinking in ("each", "once")
+    ]
+    assert [m.value for m in levels[0]] == [m.value for m in levels[1]]
+
+
+def test_a_reader_that_thinks_is_enumerated_behind_one_thought(thinker: Any) -> None:
+    options: Any = {"method": "enumerate", "max_tokens": 2, "budget": 400, "bound": 0.5}
+    [each] = SePer(thinker, lexical.build(), **options).measure(QUESTION, [()])
+    assert "give it one thought (thinking=once)" in str(each.reason)
+    [once] = SePer(thinker, lexical.build(), **options, thinking="once").measure(QUESTION, [()])
+    assert once.value is not None
+    assert once.certain
+
+
+def test_confidence_is_compared_behind_the_thought_without_documents(thinker: Any) -> None:
+    """What was thought with the documents tells of them."""
+    meter = GroGU(thinker, max_tokens=6)
+    closed, grounded = meter.confidences(QUESTION, [(), tuple(EVIDENCE)])
+    assert not isinstance(closed, Unmeasured)
+    assert not isinstance(grounded, Unmeasured)
+    assert closed.answer.thought is not None
+    [scored] = thinker.score(
+        [
+            ScoreRequest(
+                prompt=prompts.short_answer(QUESTION.text),
+                token_ids=grounded.answer.token_ids,
+                thought=closed.answer.thought.text,
+            )
+        ]
+    )
+    assert grounded.ungrounded_entropies == pytest.approx(scored.entropies, abs=1e-4)

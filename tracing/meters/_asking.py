@@ -1,9 +1,9 @@
 """Asking a reader about many contexts in one call, and what to do when one does not fit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.errors import ContextOverflow, NotOffered
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompts import short_answer
 from hopscope.runtime.types import Generation, GenerationRequest, Passage
@@ -54,6 +54,24 @@ def requests(
     }
 
 
+def thought_once(
+    reader: Reader, asked: Mapping[Content, GenerationRequest]
+) -> tuple[dict[Content, GenerationRequest], dict[Content, Unmeasured]]:
+    """The requests with one thought given to each, and those for which none came to an end. The
+    thought is that of the first sample; a reader that does not think is asked as before."""
+    ready: dict[Content, GenerationRequest] = {}
+    failed: dict[Content, Unmeasured] = {}
+    first = [request.model_copy(update={"n": 1}) for request in asked.values()]
+    for (key, request), replies in zip(asked.items(), generate(reader, first), strict=True):
+        if isinstance(replies, Unmeasured):
+            failed[key] = replies
+        else:
+            thought = replies[0].thought
+            given = {"thought": thought.text} if thought else {}
+            ready[key] = request.model_copy(update=given)
+    return ready, failed
+
+
 def generate(
     reader: Reader, asked: Sequence[GenerationRequest]
 ) -> list[list[Generation] | Unmeasured]:
@@ -63,6 +81,8 @@ def generate(
         return [answered(replies) for replies in reader.generate(asked)]
     except ContextOverflow:
         return [_generate_one(reader, request) for request in asked]
+    except NotOffered as error:
+        return [Unmeasured(str(error)) for _ in asked]
 
 
 def _generate_one(reader: Reader, request: GenerationRequest) -> list[Generation] | Unmeasured:

@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.errors import ContextOverflow, NotOffered
 from hopscope.runtime.ports import BranchingReader, MoreSamples, Reader
 from hopscope.runtime.types import Generation, GenerationRequest
 from hopscope.tracing import belief
@@ -107,6 +107,8 @@ def _enumerated(
         found = enumerate_answers(reader, request, bound=bound, budget=budget)
     except ContextOverflow as error:
         return _asking.overflow(request, error)
+    except NotOffered as error:
+        return Unmeasured(f"{error}; give it one thought (thinking=once), or none (--thinking off)")
     if not found.answers:
         return Unmeasured(
             f"no reply ended within {found.tokens} tokens read; raise budget or lower max_tokens"

@@ -158,10 +158,19 @@ class GroGU:
     def _without_documents(
         self, question: Question, answers: dict[Content, Generation | Unmeasured]
     ) -> dict[Content, Scored]:
-        """The grounded answers, token for token, under the closed-book prompt."""
-        prompt = short_answer(question.text)
+        """The grounded answers, token for token, under the closed-book prompt; of a reader that
+        thinks behind what it thought without documents, as its other thoughts tell of them."""
+        prompt, closed = short_answer(question.text), answers[()]
+        thought = None
+        if isinstance(closed, Generation) and closed.thought is not None:
+            thought = closed.thought.text
         asked = {
-            key: ScoreRequest(prompt=prompt, continuation=answer.text, token_ids=answer.token_ids)
+            key: ScoreRequest(
+                prompt=prompt,
+                continuation=answer.text,
+                token_ids=answer.token_ids,
+                thought=thought,
+            )
             for key, answer in answers.items()
             if key and not isinstance(answer, Unmeasured)
         }

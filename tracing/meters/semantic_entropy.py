@@ -31,7 +31,7 @@ from hopscope.tracing import intervals
 from hopscope.tracing.clustering import Clustering, Equivalence
 from hopscope.tracing.intervals import Interval
 from hopscope.tracing.meters import _asking
-from hopscope.tracing.meters._asking import Unmeasured
+from hopscope.tracing.meters._asking import Content, Unmeasured
 from hopscope.tracing.meters._context import Shown, cut
 from hopscope.tracing.meters._relations import Asking, Relations, clusters
 from hopscope.tracing.meters._replies import Replies, Sampled
@@ -60,6 +60,8 @@ class SemanticEntropy:
     """The context ends after so many words; 0 shows all of it."""
     seed: int = 0
     """Of the sampling."""
+    thinking: Literal["each", "once"] = "each"
+    """Of a reader that thinks, as SePer's."""
     weight: Literal["lennorm", "raw_normalised", "uniform"] = "lennorm"
     """Of samples; `discrete` counts them."""
     equivalence: Equivalence = "bi"
@@ -100,6 +102,8 @@ class SemanticEntropy:
             "context_words": self.context_words,
             "entailment": self.entailment.name,
         }
+        if self.thinking == "once":
+            options["thinking"] = "once"
         if self.entropy != "kuhn":
             options["interval"] = "largest-cluster"
         return f"-semantic_entropy({', '.join(f'{k}={v}' for k, v in options.items())})"
@@ -125,7 +129,11 @@ class SemanticEntropy:
             max_tokens=self.max_tokens,
             seed=self.seed,
         )
-        found = Sampled(self.reader, asked, meter=self.name).upto(
+        found: dict[Content, Replies | Unmeasured] = {}
+        if self.thinking == "once":
+            asked, unmeasured = _asking.thought_once(self.reader, asked)
+            found |= unmeasured
+        found |= Sampled(self.reader, asked, meter=self.name).upto(
             self.samples, list(asked), self._weight
         )
         relations = Relations(self.entailment, question.text)

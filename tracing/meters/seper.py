@@ -73,6 +73,9 @@ class SePer:
     """The context ends after so many words, as in the paper's code; 0 shows all of it."""
     seed: int = 0
     """Of the sampling."""
+    thinking: Literal["each", "once"] = "each"
+    """Of a reader that thinks: whether each sample has a thought of its own, or all answers are
+    drawn behind one thought, the first sample's. docs/metrics.md says what each estimates."""
     kind: Kind = "soft"
     """`soft` is SePer-S, meter name `seper`; `hard` is SePer-H, `seper_hard`."""
     weight: Weighting = "lennorm"
@@ -160,6 +163,8 @@ class SePer:
             "context_words": self.context_words,
             "entailment": self.entailment.name,
         }
+        if self.thinking == "once":
+            options["thinking"] = "once"
         if self.method == "enumerate":
             options["interval"] = "certain"
         elif rules.weight != "raw":
@@ -222,13 +227,16 @@ class SePer:
         )
         judge = Judge(self.entailment, question.text, golds, self._rules)
         found: dict[Content, Found | Unmeasured] = {}
+        if self.thinking == "once":
+            asked, unmeasured = _asking.thought_once(self.reader, asked)
+            found |= unmeasured
         if self.method == "enumerate":
             replies = _replies.enumerated(self.reader, asked, bound=self.bound, budget=self.budget)
-            found = by(judge, replies)
+            found |= by(judge, replies)
         else:
             drawn = _replies.Sampled(self.reader, asked)
             open_contexts = list(asked)
-            for size in self._sizes:
+            for size in self._sizes if open_contexts else ():
                 replies = drawn.upto(size, open_contexts, self.weight)
                 found |= by(judge, replies)
                 open_contexts = [key for key in replies if self._too_wide(found[key])]
