@@ -35,7 +35,7 @@ StopReason = Literal[
     "budget_cost",
 ]
 FinishReason = Literal["eos", "stop", "length"]
-ThoughtEnd = Literal["closed", "limit", "open"]
+ThoughtEnd = Literal["closed", "forced", "open"]
 RunStatus = Literal["ok", "failed", "interrupted"]
 
 
@@ -224,8 +224,8 @@ class Thought(Record):
     tokens: int = 0
     """Output tokens that it took, its marks included."""
     end: ThoughtEnd = "closed"
-    """`closed` by the reader; `limit`, ended by force at the limit of its length; `open`: the reply
-    ended within it, so that there is no answer."""
+    """`closed` by the reader; `forced`, closed for it at the limit of its length or where the reply
+    would have ended within it; `open`: the reply ended within it, so that there is no answer."""
 
 
 class Generation(Record):

@@ -214,9 +214,9 @@ class Decoder:
         entropy = entropies.tolist()
         going_on: dict[tuple[int, int], list[Draft]] = {}
         for (place, draft), token, logprob in zip(drafts, drawn.tolist(), chosen, strict=True):
-            draft.add(token, logprob, entropy[place])
+            taken = draft.add(token, logprob, entropy[place])
             if draft.finished is None:
-                going_on.setdefault((place, token), []).append(draft)
+                going_on.setdefault((place, taken), []).append(draft)
         children = [Row((*rows[place].ids, token), own) for (place, token), own in going_on.items()]
         return [place for place, _ in going_on], [token for _, token in going_on], children
 

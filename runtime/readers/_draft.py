@@ -10,7 +10,7 @@ from typing import Any
 
 from hopscope.runtime.readers._sampling import stream_key
 from hopscope.runtime.readers._text import CONTEXT, TextStream
-from hopscope.runtime.readers._thinking import SEPARATORS, Opening, Watch
+from hopscope.runtime.readers._thinking import SEPARATORS, Marks, Opening, Watch
 from hopscope.runtime.types import (
     FinishReason,
     Generation,
@@ -96,8 +96,13 @@ class Draft:
         twin._logprobs, twin._entropies = list(self._logprobs), list(self._entropies)
         return twin
 
-    def add(self, token: int, logprob: float, entropy: float) -> None:
-        """Take the next token; sets `finished` when it is the last."""
+    def add(self, token: int, logprob: float, entropy: float) -> int:
+        """Take the next token; sets `finished` when it is the last. What comes back is the token
+        that goes on: an end within a thought is replaced by what closes the thought."""
+        thinking = self._watch.within if self._watch is not None else None
+        if thinking is not None and token in self._end_ids and not self.given:
+            self._force(thinking)
+            token = self.given[0]
         self.steps += 1
         given = bool(self.given)
         if given:
@@ -110,15 +115,19 @@ class Draft:
             self._spelling = TextStream(self._tokenizer, self._prompt_ids)
         else:
             self._answer(token, logprob, entropy)
+        return token
+
+    def _force(self, marks: Marks) -> None:
+        """Close the thought by tokens that are not drawn."""
+        assert self._opening is not None
+        place = self._opening.marks.index(marks)
+        self.given = deque(self._opening.bridges[place])
 
     def _consider(
         self, watch: Watch, token: int, logprob: float, entropy: float, *, given: bool
     ) -> None:
         """Take a token before the answer is known to have begun."""
         if token in self._end_ids and not given:
-            if watch.within is not None:
-                self.finished = "eos"
-                return
             self._release()
             if self.finished is None:
                 self._answer(token, logprob, entropy)
@@ -134,8 +143,7 @@ class Draft:
         elif watch.within is not None and not self.given:
             assert self._opening is not None
             if self._before >= self._opening.limit:
-                place = self._opening.marks.index(watch.within)
-                self.given = deque(self._opening.bridges[place])
+                self._force(watch.within)
 
     def _release(self) -> None:
         """There is no thought: what was held back is the answer's beginning."""
@@ -148,7 +156,7 @@ class Draft:
     def _close(self, watch: Watch, *, given: bool) -> None:
         """The thought is over."""
         self._watch, self._thought = None, watch.thought
-        self._thought_end = "limit" if given else "closed"
+        self._thought_end = "forced" if given else "closed"
         self._separating = SEPARATORS
         before = [*self._prompt_ids, *(token for token, _, _ in self._held)]
         self._spelling = TextStream(self._tokenizer, before)

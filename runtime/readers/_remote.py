@@ -181,13 +181,12 @@ class RemoteReader:
         thought = text.removeprefix(marks.open.rstrip()).strip() if marks else ""
         tokens = usage.output_tokens
         usage = usage.model_copy(update={"thinking_tokens": tokens})
-        if choice.finish != "length" and choice.names_stop and choice.stopped_by is None:
-            record = Thought(text=thought, tokens=tokens, end="open")
-            return Generation(text="", thought=record, usage=usage)
         given = one.model_copy(update={"thought": thought})
         prompt = self._wire.prompt(request.prompt, thought)
         [(answered, spent)] = self._drawn(prompt, given, index, {})
-        end: ThoughtEnd = "limit" if choice.finish == "length" else "closed"
+        # Not closed by the reader where the server would have named the mark, and names none.
+        named = choice.stopped_by is not None or not choice.names_stop
+        end: ThoughtEnd = "closed" if choice.finish == "stop" and named else "forced"
         record = Thought(text=thought, tokens=tokens, end=end)
         generation = self._wire.generation(prompt, given, answered, spent)
         return generation.model_copy(update={"usage": usage + spent, "thought": record})

@@ -198,8 +198,7 @@ class _Sample:
         """The prompt and what is written."""
 
     def add(self, token: int, logprob: float, entropy: float) -> None:
-        self.draft.add(token, logprob, entropy)
-        self.ids.append(token)
+        self.ids.append(self.draft.add(token, logprob, entropy))
 
 
 def load(

@@ -49,7 +49,7 @@ def test_a_run_keeps_thoughts_apart(
     run = stored(out, tmp_path)
     [thought] = [g.thought for e in run.steps[1].exchanges for g in e.generations]
     assert thought is not None
-    assert thought.end == "limit"
+    assert thought.end == "forced"
     assert json.loads(out)["steps"][1]["usage"]["thinking_tokens"] == thought.tokens > 5
     assert run.usage.thinking_tokens == thought.tokens
     assert run.reader.endswith(":thinking=5")

@@ -251,7 +251,7 @@ def test_without_capture_nothing_written_leaves_the_process(seen: Recorded) -> N
 
 @pytest.mark.parametrize("capture", [True, False])
 def test_thoughts_stand_before_the_answer_or_nowhere(seen: Recorded, capture: bool) -> None:
-    thought = Thought(text="a secret thought", tokens=5, end="limit")
+    thought = Thought(text="a secret thought", tokens=5, end="forced")
     usage = Usage(input_tokens=10, output_tokens=7, calls=1, thinking_tokens=5)
     reader = ScriptedReader([[reply("the reply", thought=thought, usage=usage)]])
     deps = Deps(reader=reader, retriever=ScriptedRetriever(lambda _: PASSAGES))
@@ -260,7 +260,7 @@ def test_thoughts_stand_before_the_answer_or_nowhere(seen: Recorded, capture: bo
     assert chat["gen_ai.usage.output_tokens"] == 7
     assert chat["gen_ai.usage.reasoning.output_tokens"] == 5
     assert chat["llm.token_count.completion_details.reasoning"] == 5
-    assert chat["hopscope.thought.ends"] == ("limit",)
+    assert chat["hopscope.thought.ends"] == ("forced",)
     step = next(dict(s.attributes or {}) for s in seen.spans if s.name == "answer")
     assert step["hopscope.usage.thinking_tokens"] == 5
     if not capture:

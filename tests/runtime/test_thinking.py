@@ -98,13 +98,30 @@ def test_the_answer_is_what_stands_behind_the_thought(style: str) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_a_reply_that_ends_within_its_thought_has_no_answer(style: str) -> None:
-    found, _ = written(style, REPLIES[style].partition("\n\n")[0])
-    assert (found.text, found.tokens, found.logprobs) == ("", (), ())
+def test_a_reply_that_would_end_within_its_thought_is_made_to_answer(style: str) -> None:
+    """The end token is replaced by what closes the thought, and never read."""
+    tokenizer: Any = models.thinking_tokenizer(style)
+    renderer = Renderer(tokenizer, "reader", END_IDS)
+    prompt = renderer.prompt_ids(PROMPT)
+    opening = renderer.opening(request(), prompt, None)
+    assert opening is not None
+    draft = Draft(request(), 0, prompt, tokenizer=tokenizer, end_ids=END_IDS, opening=opening)
+    thought = REPLIES[style].partition("\n\n")[0]
+    ids = [*tokenizer(thought, add_special_tokens=False).input_ids, 1]
+    went_on = [draft.add(token, -0.5, 0.25) for token in ids]
+    assert 1 not in went_on[:-1]
+    assert went_on[-1] == opening.bridges[0][0]
+    while draft.given:
+        draft.add(draft.given[0], 0.0, 0.0)
+    for token in [*tokenizer("Lisbon").input_ids, 1]:
+        draft.add(token, -0.5, 0.25)
+    found = draft.generation()
+    assert (found.text, found.unanswered) == ("Lisbon", None)
     assert found.thought is not None
-    assert (found.thought.text, found.thought.end) == ("A film.", "open")
-    assert found.unanswered is not None
-    assert "--thinking" in found.unanswered
+    assert (found.thought.text.removesuffix("<|end|><|start|>assistant"), found.thought.end) == (
+        "A film.",
+        "forced",
+    )
 
 
 @pytest.mark.parametrize("style", ["qwen3", "magistral", "harmony"])
@@ -218,7 +235,7 @@ def test_a_thought_ends_at_its_limit_by_force(style: str) -> None:
     begun, _, _ = REPLIES[style].partition(" film")
     found, _ = written(style, begun + " film" * 30, 8, ends=False, max_tokens=5)
     assert found.thought is not None
-    assert found.thought.end == "limit"
+    assert found.thought.end == "forced"
     assert found.finish_reason == "length"
     assert len(found.tokens) == 5
     assert found.thought.tokens >= 8
@@ -236,7 +253,7 @@ def test_a_model_that_never_closes_its_thought_answers_all_the_same(thinker: Any
     [samples] = thinker.generate([request(n=4, temperature=1.0, max_tokens=7, stop=())])
     for found in samples:
         assert found.thought is not None
-        assert found.thought.end in ("limit", "closed")
+        assert found.thought.end in ("forced", "closed")
         assert 1 <= len(found.tokens) <= 7
     [[alone]] = thinker.generate([request(n=1, temperature=1.0, max_tokens=7, stop=())])
     assert (alone.thought, alone.token_ids) == (samples[0].thought, samples[0].token_ids)
@@ -245,7 +262,7 @@ def test_a_model_that_never_closes_its_thought_answers_all_the_same(thinker: Any
 def test_likelihoods_are_those_behind_the_thought(thinker: Any) -> None:
     [[found]] = thinker.generate([request(max_tokens=4, stop=())])
     assert found.thought is not None
-    assert found.thought.end == "limit"
+    assert found.thought.end == "forced"
     renderer, decoder = thinker._renderer, thinker._decoder
     prompt = renderer.prompt_ids(PROMPT)
     # Greedy: what was thought can be drawn again token by token.

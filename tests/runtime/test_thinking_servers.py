@@ -179,7 +179,7 @@ def test_by_tokens_a_thought_is_asked_for_first(vllm: Service, folder: Path) -> 
     assert (thoughts["max_tokens"], thoughts["stop"]) == (6, ["</think>"])
     assert (answer["max_tokens"], "stop" in answer) == (10, False)
     assert found.thought is not None
-    assert (found.thought.end, found.thought.tokens) == ("limit", 6)
+    assert (found.thought.end, found.thought.tokens) == ("forced", 6)
     [[wanted]] = local.generate([request(stop=(), thought=found.thought.text)])
     assert (found.text, found.token_ids) == (wanted.text, wanted.token_ids)
     assert found.logprobs == pytest.approx(wanted.logprobs, abs=1e-3)

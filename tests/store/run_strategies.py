@@ -65,7 +65,7 @@ _requests = st.builds(
     thought=st.none() | _words,
 )
 _thoughts = st.builds(
-    Thought, text=_words, tokens=_small, end=st.sampled_from(["closed", "limit", "open"])
+    Thought, text=_words, tokens=_small, end=st.sampled_from(["closed", "forced", "open"])
 )
 _generations = st.builds(
     Generation,
