@@ -35,22 +35,28 @@ def upgrade(db: Database = None, json: Json = False) -> None:
 
 @app.command()
 def check(db: Database = None, json: Json = False) -> None:
-    """Derive every hash again, read every run; exit 1 if something is not as it was written."""
+    """Derive every hash again; exit 1 if a run, a step, a credit or a text has changed."""
     from hopscope.store.store import Store
 
     with Store.open(db, create=False, reading=True) as store:
         name, runs = store.name, len(store.ids())
         render.progress(f"checking {runs} runs in {name}")
-        faults = store.verify()
+        faults, unsealed = store.verify(), store.unsealed()
         render.progress("")
     if json:
-        render.print_json({"database": name, "runs": runs, "faults": [f._asdict() for f in faults]})
+        found = [fault._asdict() for fault in faults]
+        render.print_json({"database": name, "runs": runs, "unsealed": unsealed, "faults": found})
     else:
         for fault in faults[:FAULTS_SHOWN]:
             print(f"{fault.table} {render.plain(fault.row)}: {render.plain(fault.problem)}")
         if len(faults) > FAULTS_SHOWN:
             print(f"... and {len(faults) - FAULTS_SHOWN} more: --json lists all")
         print(f"{name}: {runs} runs, {len(faults) or 'no'} faults")
+        if unsealed:
+            render.note(
+                f"{unsealed} runs were written before runs had hashes: they can be read, and what "
+                "changed in them cannot be seen"
+            )
     if faults:
         raise typer.Exit(1)
 

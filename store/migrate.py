@@ -16,7 +16,7 @@ from hopscope.store.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "m010"
+HEAD = "m011"
 """The newest revision. A constant, so that opening a current database need not load Alembic."""
 
 FOLDER = Path(__file__).parent / "migrations"

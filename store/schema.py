@@ -78,6 +78,7 @@ runs = Table(
     Column("seconds", Double, nullable=False),
     Column("trace_id", AnyText, nullable=False),
     Column("span_id", AnyText, nullable=False),
+    Column("hash", Text),  # the seal of the run's rows; NULL of before m011
     UniqueConstraint("id"),
     CheckConstraint("(error_type IS NULL) = (error_message IS NULL)", name="error"),
     Index("ix_runs_started", "started", "number"),
@@ -268,6 +269,7 @@ credits = Table(
     Column("high", Double),
     Column("certain", Boolean, nullable=False),  # the interval holds always
     Column("dropped", JSON(none_as_null=True)),  # Measurement.dropped
+    Column("hash", Text),  # of the row; NULL of before m011
     CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="measured"),
     sqlite_with_rowid=False,
 )
@@ -282,6 +284,7 @@ appraisals = Table(
     *_usage(),
     Column("seconds", Double, nullable=False),
     Column("pairs", JSON(none_as_null=True)),  # Appraisal.pairs; NULL of before m007
+    Column("hash", Text),  # of the row; NULL of before m011
     sqlite_with_rowid=False,
 )
 

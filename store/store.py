@@ -229,6 +229,13 @@ class Store:
         with self._database.reading() as connection:
             yield from find_faults(connection)
 
+    def unsealed(self) -> int:
+        """Runs of before m011, of which `verify` sees only whether they can be read."""
+        from hopscope.store.verify import count_unsealed
+
+        with self._database.reading() as connection:
+            return count_unsealed(connection)
+
     def size(self) -> int:
         """Bytes that the database takes."""
         from hopscope.store.maintenance import read_size

@@ -4,16 +4,37 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from hopscope.runtime.types import Passage, Provenance, digest
+from hopscope.store.experiment_reading import entry
 from hopscope.store.interning import listing_hash, prompt_hash
 from hopscope.store.reading import read_appraisals, read_credits, read_run
-from hopscope.store.schema import listings, messages, passages, prompts, provenances, runs, texts
+from hopscope.store.schema import (
+    appraisals,
+    credits,
+    decisions,
+    exchanges,
+    generations,
+    listings,
+    messages,
+    passages,
+    placements,
+    prompts,
+    provenances,
+    questions,
+    runs,
+    steps,
+    texts,
+)
+from hopscope.store.seals import seal
 
 FEW: dict[str, Any] = {"yield_per": 1000}
 """Rows held at a time, of tables that may not fit into memory."""
+
+_OWN = (steps, decisions, placements, exchanges, generations)
+"""Tables whose rows are of one run."""
 
 
 class Fault(NamedTuple):
@@ -26,10 +47,13 @@ class Fault(NamedTuple):
 
 
 def find_faults(connection: Connection) -> Iterator[Fault]:
-    """Faults of what is kept by hash, of references and of runs that cannot be read."""
+    """Faults of what is kept by hash, of references, and of runs, credits and appraisals that are
+    not what their hashes say or cannot be read. Credits and appraisals that are gone leave no
+    trace."""
     yield from _passages(connection)
     yield from _prompts(connection)
     yield from _provenances(connection)
+    yield from _questions(connection)
     yield from _references(connection)
     yield from _runs(connection)
 
@@ -74,6 +98,12 @@ def _provenances(connection: Connection) -> Iterator[Fault]:
             yield Fault("provenances", row["settings_hash"], "a field has changed")
 
 
+def _questions(connection: Connection) -> Iterator[Fault]:
+    for row in connection.execute(select(questions), execution_options=FEW).mappings():
+        if entry(row).hash != row["hash"]:
+            yield Fault("questions", row["hash"], "a field has changed")
+
+
 def _references(connection: Connection) -> Iterator[Fault]:
     """PostgreSQL enforces references and checks its pages itself."""
     if connection.dialect.name != "sqlite":
@@ -88,8 +118,46 @@ def _references(connection: Connection) -> Iterator[Fault]:
 def _runs(connection: Connection) -> Iterator[Fault]:
     for number, run_id in connection.execute(select(runs.c.number, runs.c.id)).all():
         try:
-            read_run(connection, number)
-            read_credits(connection, number)
-            read_appraisals(connection, number)
+            yield from _own(connection, number, run_id)
+            yield from _measured(connection, number, run_id)
         except (ValueError, KeyError, SQLAlchemyError) as error:
             yield Fault("runs", run_id, f"cannot be read: {error}")
+
+
+def _own(connection: Connection, number: int, run_id: str) -> Iterator[Fault]:
+    """Faults of the run's own rows, read as they lie there: what is as it was written makes a
+    run."""
+    [own] = _rows(connection, runs, number)
+    if own["hash"] is None:
+        read_run(connection, number)
+        return
+    found = [(table, row) for table in _OWN for row in _rows(connection, table, number)]
+    if seal([(runs, own), *found]) != own["hash"]:
+        yield Fault("runs", run_id, "the run or one of its steps has changed")
+
+
+def _measured(connection: Connection, number: int, run_id: str) -> Iterator[Fault]:
+    """Faults of its credits and appraisals."""
+    unsealed = False
+    for table in (credits, appraisals):
+        rows = _rows(connection, table, number)
+        unsealed |= any(row["hash"] is None for row in rows)
+        if any(row["hash"] not in (None, seal([(table, row)])) for row in rows):
+            yield Fault(table.name, run_id, f"{table.name} of the run have changed")
+    if unsealed:
+        read_credits(connection, number)
+        read_appraisals(connection, number)
+
+
+def _rows(connection: Connection, table: Table, run: int) -> list[dict[str, Any]]:
+    """A run's rows by the keys of their columns, under which they are written."""
+    of = runs.c.number if table is runs else table.c.run
+    found = connection.execute(select(table).where(of == run))
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in found]
+
+
+def count_unsealed(connection: Connection) -> int:
+    """Runs of before there were seals, which can only be read."""
+    query = select(func.count()).select_from(runs).where(runs.c.hash.is_(None))
+    return int(connection.execute(query).scalar_one())

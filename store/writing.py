@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, select, update
 
 from hopscope.runtime.types import (
     Appraisal,
@@ -35,6 +35,7 @@ from hopscope.store.schema import (
     runs,
     steps,
 )
+from hopscope.store.seals import seal
 
 Row = dict[str, Any]
 
@@ -68,7 +69,8 @@ def write_credits(
             "meter": credit.meter,
             "provenance": provenances[credit.provenance.settings_hash],
         }
-        rows[tuple(key.values())] = key | credit.measurement.model_dump()
+        row = key | credit.measurement.model_dump()
+        rows[tuple(key.values())] = row | {"hash": seal([(credits, row)])}
     if not rows:
         return
     statement = insert(connection, credits)
@@ -90,12 +92,13 @@ def write_appraisal(connection: Connection, number: int, appraisal: Appraisal) -
         "seconds": appraisal.seconds,
         "pairs": appraisal.pairs and appraisal.pairs.model_dump(),
     }
+    row = key | own | _usage_row(appraisal.usage)
     statement = insert(connection, appraisals)
     keys = [column.name for column in appraisals.primary_key]
     values = {c.name: c for c in statement.excluded if c.name not in keys}
     connection.execute(
         statement.on_conflict_do_update(index_elements=keys, set_=values),
-        key | own | _usage_row(appraisal.usage),
+        row | {"hash": seal([(appraisals, row)])},
     )
 
 
@@ -143,6 +146,16 @@ def _write_steps(connection: Connection, numbered: Sequence[tuple[int, Run]]) ->
     for table, added in rows.items():
         if added:
             connection.execute(table.insert(), added)
+    of_run = {number: [(runs, _run_row(run))] for number, run in numbered}
+    for table, added in rows.items():
+        for row in added:
+            of_run[row["run"]].append((table, row))
+    sealed = [{"of": number, "seal": seal(found)} for number, found in of_run.items()]
+    if sealed:
+        connection.execute(
+            update(runs).where(runs.c.number == bindparam("of")).values(hash=bindparam("seal")),
+            sealed,
+        )
 
 
 def _passages(step: Step) -> list[Passage]:

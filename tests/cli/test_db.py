@@ -77,7 +77,7 @@ def test_check_tells_what_has_changed_and_fails(
         connection.execute(text("UPDATE runs SET status = 'fine' WHERE id = 'two'"))
     code, out, _ = call(capsys, "check")
     assert code == 1
-    assert "runs two: cannot be read" in out
+    assert "runs two: the run or one of its steps has changed" in out
     assert f"{file}: 2 runs, 1 faults" in out
     code, out, _ = call(capsys, "check", "--json")
     assert (code, [fault["row"] for fault in json.loads(out)["faults"]]) == (1, ["two"])
