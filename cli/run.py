@@ -13,7 +13,7 @@ from hopscope.cli.help import MEASURING, MODELS, PLACES
 
 if TYPE_CHECKING:
     from hopscope.cli.spending import Spending
-    from hopscope.runtime.types import Question
+    from hopscope.runtime.types import Question, Run
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="What to answer.")]
 WorkflowName = Annotated[
@@ -324,6 +324,7 @@ def execute(
         saver = checkpoints.saver if checkpoints else None
         result = run(built, question, deps, checkpointer=saver, run_id=run_id)
         code = EXIT_CODES[result.status]
+        _tell_forced(result)
         measured: list[Appraised] = []
         stored = _tried("stored", lambda: store.save(result))
         if result.steps and result.status != "interrupted":
@@ -353,6 +354,18 @@ def execute(
     if checkpoint and result.status != "ok":
         render.note(f"go on with: hopscope resume {result.id[:12]} --checkpoint {checkpoint}")
     return code
+
+
+def _tell_forced(result: "Run") -> None:
+    """Remark on thoughts that the reader did not end by itself."""
+    replies = [g for step in result.steps for e in step.exchanges for g in e.generations]
+    thoughts = [reply.thought for reply in replies if reply.thought is not None]
+    forced = sum(thought.end == "forced" for thought in thoughts)
+    if forced:
+        render.note(
+            f"{forced} of {len(thoughts)} thoughts were closed by force, most often at their "
+            "limit: --thinking TOKENS raises it"
+        )
 
 
 def _tried(deed: str, action: Callable[[], object]) -> int:

@@ -26,7 +26,10 @@ LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_
 """Two names for one thing. It is never left out: a reply without a limit can cost anything."""
 NEUTRAL = ("top_p", "top_k", "min_p", "repetition_penalty", "repeat_penalty")
 """Sent with the value that turns them off."""
-OPTIONS = (*NEUTRAL, "seed", "stop", "n", "top_logprobs", "logprobs", "temperature")
+OPTIONS = (
+    *(*NEUTRAL, "reasoning_effort", "seed", "stop", "n"),
+    *("top_logprobs", "logprobs", "temperature"),
+)
 """What can be left out."""
 PREFIX = "prefix"
 """Stands for a beginning of the answer that is sent as the last message, the assistant's."""

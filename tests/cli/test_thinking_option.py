@@ -46,6 +46,7 @@ def test_a_run_keeps_thoughts_apart(
     out, err = call(capsys, *command, "--thinking", "5")
     assert "thinks before each answer" in err
     assert "for up to 5 tokens" in err
+    assert "1 of 1 thoughts were closed by force" in " ".join(err.split())
     run = stored(out, tmp_path)
     [thought] = [g.thought for e in run.steps[1].exchanges for g in e.generations]
     assert thought is not None
