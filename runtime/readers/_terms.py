@@ -90,13 +90,14 @@ class Terms:
         Raises:
             Refused: it refuses for another reason; the error is that of the first try.
         """
+        known = self._known  # what others learn meanwhile would be put down to a guess of ours
         tried: list[Term] = []
         cleared: list[Term] = []
         complaint: frozenset[str] | None = None
         first: Refused | None = None
         together = False
         while True:
-            terms = [*self._known, *tried]
+            terms = [*known, *tried]
             try:
                 answer = post(fitted(body, terms))
             except Refused as error:
@@ -106,7 +107,7 @@ class Terms:
                 now = _named(error)
                 if now == complaint:  # that was not it
                     cleared.append(tried.pop())
-                suspects = _suspects(error, fitted(body, [*self._known, *tried]))
+                suspects = _suspects(error, fitted(body, [*known, *tried]))
                 term = next((t for t in suspects if t not in [*cleared, *tried]), None)
                 together = term is None and len(cleared) > 1
                 if term is None and not together:

@@ -13,6 +13,8 @@ from openai_api import Reply, Service
 from hopscope.runtime import prompts
 from hopscope.runtime.errors import ContextOverflow, ReaderError, UsageError
 from hopscope.runtime.readers import openai
+from hopscope.runtime.readers._endpoint import Refused, Told
+from hopscope.runtime.readers._terms import Terms
 from hopscope.runtime.types import GenerationRequest, Measurement, Passage, Prompt, Question
 from hopscope.tracing.entailments import lexical
 from hopscope.tracing.meters.grogu import GroGU
@@ -217,6 +219,32 @@ def test_missing_log_probabilities_are_the_reason_and_the_remedy_is_named(server
     assert "-o semantic_entropy.weight=uniform" in str(value.reason)
     [value] = GroGU(one).measure(question, [evidence])
     assert "gives no entropies, which GroGU is made of" in str(value.reason)
+
+
+def test_what_another_thread_learns_meanwhile_is_not_put_down_to_a_guess() -> None:
+    """A seed was given up for good because a temperature was learned at that moment."""
+    terms = Terms("model")
+    asked = {"temperature": 0.0, "seed": 1}
+    others: list[Any] = []
+
+    def refused(said: str) -> Refused:
+        return Refused(said, status=400, told=Told(said))
+
+    def other(sent: dict[str, Any]) -> str:
+        if "temperature" in sent:
+            raise refused("no temperature")
+        return "other"
+
+    def post(sent: dict[str, Any]) -> str:
+        if "temperature" in sent:
+            if not others:
+                others.append(terms.ask(other, asked))
+            raise refused("a seed or a temperature is bad")
+        return "answer"
+
+    assert terms.ask(post, asked) == ("answer", ("temperature",))
+    assert others == [("other", ("temperature",))]
+    assert terms.ask(post, asked) == ("answer", ("temperature",))
 
 
 def test_a_user_can_leave_options_out(server: Service) -> None:
