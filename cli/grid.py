@@ -5,6 +5,7 @@ Invariant: no cell is cut. A column stands with all it has, or not at all, and t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -76,16 +77,20 @@ class Grid:
 
     def _narrowest(self, place: int) -> int:
         wraps = self.columns[place].wraps
-        return self._natural(place) if wraps is None else min(wraps, self._natural(place))
+        return self._natural[place] if wraps is None else min(wraps, self._natural[place])
 
-    def _natural(self, place: int) -> int:
-        heading = [self.columns[place].heading] if self.headed else []
-        cells = [*heading, *(row[place] for row in self.rows)]
-        return max((cell_len(line) for cell in cells for line in _lines(cell)), default=0)
+    @cached_property
+    def _natural(self) -> list[int]:
+        """What each column takes if nothing is broken; found once, as there may be many rows."""
+        headings = [[column.heading for column in self.columns]] if self.headed else []
+        return [
+            max((_width(row[place]) for row in [*headings, *self.rows]), default=0)
+            for place in range(len(self.columns))
+        ]
 
     def _widths(self, places: Sequence[int], width: int) -> dict[int, int]:
         """Each column's: what it would take, and those that wrap share what there is."""
-        natural = {place: self._natural(place) for place in places}
+        natural = {place: self._natural[place] for place in places}
         widths = {place: self._narrowest(place) for place in places}
         # On a terminal too narrow for the least of all, those that wrap give way, the widest first.
         wrapping = [place for place in places if self.columns[place].wraps is not None]
@@ -126,5 +131,7 @@ def _text(cell: Cell) -> Text:
     return cell if isinstance(cell, Text) else Text(cell)
 
 
-def _lines(cell: Cell) -> list[str]:
-    return _text(cell).plain.split("\n")
+def _width(cell: Cell) -> int:
+    """Of its longest line."""
+    text = cell.plain if isinstance(cell, Text) else cell
+    return max(map(cell_len, text.split("\n")))
