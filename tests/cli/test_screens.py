@@ -80,6 +80,7 @@ def _estimates() -> None:
         calls=3920.0,
         input_tokens=1_200_000.0,
         output_tokens=88_000.0,
+        thinking_tokens=None,
         seconds=5025.0,
         cost=2.08,
         n=3,
