@@ -105,6 +105,14 @@ def test_the_reader_knows_the_architectures_of_the_zoo() -> None:
     assert len(zoo.RIGHT) > 40
 
 
+def test_the_documentation_names_them() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "readers.md").read_text(encoding="utf-8")
+    _, _, table = text.partition("| kind | architectures")
+    rows = [line.split("|")[2] for line in table.partition("\n\n")[0].splitlines()[2:]]
+    assert sorted(name for row in rows for name in row.split()) == sorted(zoo.RIGHT)
+    assert f"each of {len(zoo.RIGHT)} architectures" in text
+
+
 def test_the_zoo_would_see_a_wrong_position(tmp_path: Path) -> None:
     """Positions that count the padding change what a model with absolute positions says."""
     reader = load(tmp_path, "gpt2")()
