@@ -57,9 +57,13 @@ class ReaderError(HopscopeError):
 class ContextOverflow(ReaderError):
     """A prompt does not fit into the reader's context; fewer passages might."""
 
-    def __init__(self, reader: str, tokens: int, reserved: int, context: int) -> None:
+    def __init__(
+        self, reader: str, tokens: int, reserved: int, context: int, *, at_least: bool = False
+    ) -> None:
+        """With `at_least` the prompt was too long to be counted."""
+        told = f"at least {tokens}" if at_least else str(tokens)
         super().__init__(
-            f"a prompt of {tokens} tokens and {reserved} more for the output exceed the context "
+            f"a prompt of {told} tokens and {reserved} more for the output exceed the context "
             f"of {reader}, {context} tokens; show fewer passages or ask for fewer tokens"
         )
         self.tokens = tokens

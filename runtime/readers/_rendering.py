@@ -6,6 +6,7 @@ beginning-of-text token.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from jinja2 import TemplateError
@@ -20,6 +21,10 @@ TEMPLATE_OPTIONS = {
     # Templates that print today's date would make yesterday's scores incomparable.
     "date_string": "26 Jul 2024",
 }
+
+
+NORMALISED = 4
+"""Characters that a tokenizer's normalisation may make one of."""
 
 
 class Renderer:
@@ -38,6 +43,25 @@ class Renderer:
         self._end_ids = end_ids
         self._chat = bool(tokenizer.chat_template)
         self._defuse = Defuser(tokenizer, name).defuse
+
+    def fewest(self, prompt: Prompt, context: int) -> int:
+        """How many tokens the prompt has at least, if it may have more than the context; else 0.
+
+        Told by its length, without its tokens: those of a text of ten megabytes take gigabytes.
+        """
+        texts = [*(message.content for message in prompt.messages), prompt.prefix]
+        if sum(map(len, texts)) <= context:
+            return 0
+        if sum(map(len, texts)) > context * self._most_characters:
+            # White space may come to nothing.
+            length = sum(len(" ".join(text.split())) for text in texts)
+            return length // self._most_characters
+        return 0
+
+    @cached_property
+    def _most_characters(self) -> int:
+        """Of a text for each of its tokens; normalising may make one of some few."""
+        return NORMALISED * max(map(len, self._tokenizer.get_vocab()))
 
     def prompt_ids(self, prompt: Prompt, thought: str | None = None) -> list[int]:
         """The prompt's tokens, up to where the reader continues: with a thought, if it thinks, or

@@ -75,7 +75,7 @@ class TransformersReader:
         drafts: list[list[Draft]] = []
         by_prompt: dict[tuple[int, ...], list[Draft]] = {}
         for request in requests:
-            prompt = self._renderer.prompt_ids(request.prompt, request.thought)
+            prompt = self._prompt_ids(request.prompt, request.thought)
             opening = self._renderer.opening(request, prompt, self._context)
             self._check(prompt, request.max_tokens + (opening.room if opening else 0))
             samples = [
@@ -129,7 +129,7 @@ class TransformersReader:
                     raise NotOffered(
                         f"{self.name}: replies that begin with a thought cannot be enumerated"
                     )
-                prompts[asked] = self._renderer.prompt_ids(*asked)
+                prompts[asked] = self._prompt_ids(*asked)
             prompt = prompts[asked]
             self._check([*prompt, *begun], max(0, request.max_tokens - len(begun)))
             members.setdefault(tuple(prompt), []).append(i)
@@ -184,7 +184,7 @@ class TransformersReader:
         )
 
     def _given(self, request: ScoreRequest) -> Given:
-        prompt = self._renderer.prompt_ids(request.prompt, request.thought or "")
+        prompt = self._prompt_ids(request.prompt, request.thought or "")
         given = list(request.token_ids) or self._renderer.continuation_ids(
             request.prompt, request.continuation
         )
@@ -199,6 +199,13 @@ class TransformersReader:
             entropies=tuple(likelihood.entropies),
             usage=Usage(input_tokens=len(given.prompt) + len(given.continuation), calls=1),
         )
+
+    def _prompt_ids(self, prompt: Prompt, thought: str | None = None) -> list[int]:
+        if self._context is not None:
+            fewest = self._renderer.fewest(prompt, self._context)
+            if fewest > self._context:
+                raise ContextOverflow(self.name, fewest, 0, self._context, at_least=True)
+        return self._renderer.prompt_ids(prompt, thought)
 
     def _check(self, ids: list[int], reserved: int) -> None:
         if not ids:

@@ -21,6 +21,7 @@ from hopscope.runtime.readers import hf
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
+    Message,
     Passage,
     Prompt,
     Scored,
@@ -300,6 +301,26 @@ def test_the_prompt_and_its_output_must_fit_the_context(tmp_path: Path) -> None:
     assert (caught.value.tokens, caught.value.allowed) == (length, length - 1)
     with pytest.raises(ContextOverflow):
         reader.score([ScoreRequest(prompt=PROMPTS[1], token_ids=(5,) * (65 - length))])
+
+
+def test_a_prompt_far_beyond_the_context_is_refused_without_its_tokens(
+    llama: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a passage of 10 MB took 2 GB and most of a minute."""
+    renderer = llama._renderer
+    words = "Alba is a film by Bruno Costa. "
+    for text in (words * 40, words * 4000, " " * 400_000, "\n\t" * 300_000, "Alba" + " " * 99_999):
+        prompt = Prompt(messages=(Message(role="user", content=text),))
+        told = renderer.fewest(prompt, llama._context)
+        assert told <= len(renderer.prompt_ids(prompt)) or told <= llama._context
+    monkeypatch.setattr(renderer, "_tokenizer", None)
+    long = Prompt(messages=(Message(role="user", content=words * 300_000),))
+    for ask in (
+        lambda: llama.generate([GenerationRequest(prompt=long)]),
+        lambda: llama.score([ScoreRequest(prompt=long, continuation="x")]),
+    ):
+        with pytest.raises(ContextOverflow, match=r"a prompt of at least \d+ tokens"):
+            ask()
 
 
 def test_of_a_prompt_that_is_too_long_only_the_reader_tells(
