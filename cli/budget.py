@@ -83,13 +83,13 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
     if json:
         render.print_json([row.model_dump(mode="json") for row in rows])
         return
-    typer.echo(f"{found.id[:12]}  {found.workflow}  ended by {found.stop_reason or found.status}")
+    render.say(f"{found.id[:12]}  {found.workflow}  ended by {found.stop_reason or found.status}")
     if not rows and str(found.stop_reason).startswith("budget_"):
         render.note("nothing was decided before a retrieval: the limit was met within a step")
     elif not rows:
         render.note("nothing was decided: the run had no --policy, and met no limit")
     for row in rows:
-        typer.echo("\n".join(_told(row)))
+        render.say("\n".join(_told(row)))
 
 
 def _shown(credits: "list[Credit]") -> "list[Credit]":
@@ -189,7 +189,7 @@ def fit(
     render.progress("")
     figures = getattr(learned, "learned", {})
     if "utility" in figures:
-        typer.echo(
+        render.say(
             f"{utility.value} {figures['utility']:.3f} with {figures['tokens']:.0f} tokens and "
             f"{figures['retrievals']:.2f} retrievals per question ({figures['estimator']})"
         )
@@ -379,9 +379,9 @@ def allocate(
         return
     for each, option in zip(asked, shared.chosen, strict=True):
         figures = f"{option.retrievals}  {option.value:+.3f}  {option.cost:7.0f}"
-        typer.echo(f"{figures}  {render.plain(each.text)}")
-    typer.echo(
+        render.say(f"{figures}  {render.plain(each.text)}")
+    render.say(
         f"predicted gain {shared.value:.3f} of {shared.bound:.3f} at most, for "
         f"{shared.cost:.0f} of {total:.0f} tokens",
-        err=True,
+        stderr=True,
     )

@@ -1,6 +1,5 @@
 """How `hopscope credit` prints what it found: a table for each meter, a column for each rule."""
 
-import json as jsonlib
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from rich.text import Text
 
 from hopscope.cli.appraise import Appraised
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.render import note, out, plain
+from hopscope.cli.render import note, out, plain, print_json
 from hopscope.cli.run_table import context_cut, interval, spent
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ Who = tuple[int | None, str | None]
 def show(run: "Run", measured: Appraised, *, json: bool) -> None:
     """Print credits and what measuring them cost; as JSON on one line."""
     if json:
-        print(
-            jsonlib.dumps(_record(run, measured), ensure_ascii=False, allow_nan=False), flush=True
-        )
+        print_json(_record(run, measured), indent=None)
         return
     console = out()
     console.print(Text(plain(run.question.text), style="bold"))

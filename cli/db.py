@@ -28,9 +28,9 @@ def upgrade(db: Database = None, json: Json = False) -> None:
     if json:
         render.print_json({"database": name, "before": before, "after": HEAD})
     elif before == HEAD:
-        print(f"{name} is up to date, at {HEAD}")
+        render.say(f"{name} is up to date, at {HEAD}")
     else:
-        print(f"{name} is now at {HEAD}, and {f'was at {before}' if before else 'new'}")
+        render.say(f"{name} is now at {HEAD}, and {f'was at {before}' if before else 'new'}")
 
 
 @app.command()
@@ -48,10 +48,10 @@ def check(db: Database = None, json: Json = False) -> None:
         render.print_json({"database": name, "runs": runs, "unsealed": unsealed, "faults": found})
     else:
         for fault in faults[:FAULTS_SHOWN]:
-            print(f"{fault.table} {render.plain(fault.row)}: {render.plain(fault.problem)}")
+            render.say(f"{fault.table} {render.plain(fault.row)}: {render.plain(fault.problem)}")
         if len(faults) > FAULTS_SHOWN:
-            print(f"... and {len(faults) - FAULTS_SHOWN} more: --json lists all")
-        print(f"{name}: {runs} runs, {len(faults) or 'no'} faults")
+            render.say(f"... and {len(faults) - FAULTS_SHOWN} more: --json lists all")
+        render.say(f"{name}: {runs} runs, {len(faults) or 'no'} faults")
         if unsealed:
             render.note(
                 f"{unsealed} runs were written before runs had hashes: they can be read, and what "
@@ -73,7 +73,7 @@ def vacuum(db: Database = None, json: Json = False) -> None:
     if json:
         render.print_json({"database": name, "before_bytes": before, "after_bytes": after})
     else:
-        print(f"{name} took {before / 1e6:.1f} MB and now takes {after / 1e6:.1f} MB")
+        render.say(f"{name} took {before / 1e6:.1f} MB and now takes {after / 1e6:.1f} MB")
 
 
 @app.command()

@@ -144,15 +144,15 @@ def fit(
         _weights.save(unfinished, weights)
     render.progress("")
     for retriever, weight in zip(weights.pool, weights.retrievers, strict=True):
-        typer.echo(f"{weight:.3f}  {retriever}")
+        render.say(f"{weight:.3f}  {retriever}")
     for similarity, weight in weights.similarities.items():
-        typer.echo(f"{weight:.3f}  {similarity} (similarity)")
+        render.say(f"{weight:.3f}  {similarity} (similarity)")
     told = weights.learned
     name = "right" if not metric else " + ".join(judge.name for judge in judges)
-    typer.echo(
+    render.say(
         f"{name}: {told['accuracy']:.3f} of {told['questions']} questions; best retriever alone "
         f"{told['best_alone']:.3f}, any of the pool {told['oracle']:.3f}",
-        err=True,
+        stderr=True,
     )
     raise typer.Exit(code)
 

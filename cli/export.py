@@ -92,6 +92,15 @@ def rows(
             "--form", envvar="HOPSCOPE_EXPORT_FORM", help="Parquet wants the extra parquet."
         ),
     ] = Form.csv,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            envvar="HOPSCOPE_EXPORT_RAW",
+            help="In CSV leave texts as they are; otherwise those that a spreadsheet would carry "
+            "out as formulas get ' in front.",
+        ),
+    ] = False,
     overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
@@ -105,10 +114,10 @@ def rows(
         paths = {name: out / f"{name}.{form.value}" for name in flat.SHEETS}
         check_free(paths.values(), overwrite=overwrite)
         with (
-            sheet(paths["runs"], flat.RUNS, form.value) as write_run,
-            sheet(paths["steps"], flat.STEPS, form.value) as write_step,
-            sheet(paths["decisions"], flat.DECISIONS, form.value) as write_decision,
-            sheet(paths["credits"], flat.CREDITS, form.value) as write_credit,
+            sheet(paths["runs"], flat.RUNS, form.value, raw=raw) as write_run,
+            sheet(paths["steps"], flat.STEPS, form.value, raw=raw) as write_step,
+            sheet(paths["decisions"], flat.DECISIONS, form.value, raw=raw) as write_decision,
+            sheet(paths["credits"], flat.CREDITS, form.value, raw=raw) as write_credit,
         ):
             for item, run in _done(store, found):
                 write_run(flat.run_row(experiment, item, run))
@@ -117,7 +126,7 @@ def rows(
                     _each(flat.decision_rows(run), write_decision)
                     _each(flat.credit_rows(store.credits(run.id)), write_credit)
     for path in paths.values():
-        typer.echo(str(path))
+        render.say(str(path))
 
 
 def _each(found: Any, write: Callable[[dict[str, Any]], None]) -> None:
@@ -191,9 +200,9 @@ def trec(
     for label, rankings in ranked.items():
         path = paths[label]
         lines = forms.write_rankings(path, rankings, tag=f"{experiment}:{label}")
-        typer.echo(f"{path}  {lines} lines")
+        render.say(f"{path}  {lines} lines")
     lines = forms.write_labels(out / "qrels", pooled, binary=binary)
-    typer.echo(f"{out / 'qrels'}  {lines} labels")
+    render.say(f"{out / 'qrels'}  {lines} labels")
     missing = sum(value is None for known in pooled.values() for value in known.values())
     if missing:
         render.note(f"{missing} passages have no label and are left out")
@@ -329,7 +338,7 @@ def preferences(
         ("dpo", forms.preferences(rewritten, share=Fraction(str(share)))),
     ):
         write_lines(out / f"{name}.jsonl", made)
-        typer.echo(f"{out / name}.jsonl  {len(made)} rows")
+        render.say(f"{out / name}.jsonl  {len(made)} rows")
     _tell(failed, "questions failed: the same command tries them again")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hopscope.cli import render
 from hopscope.cli.run import ThinkingSpec
 
 if TYPE_CHECKING:
@@ -212,18 +213,18 @@ def build(
     finally:
         _tell_problems(source)
     if source.reading.replaced:
-        typer.echo(
+        render.say(
             f"{source.reading.replaced:,} records hold half of a surrogate pair, such as \\ud83d "
             "alone, which is no character: U+FFFD stands in its place",
-            err=True,
+            stderr=True,
         )
     if source.repeats:
-        typer.echo(f"{source.repeats:,} passages left out: they had come before", err=True)
+        render.say(f"{source.repeats:,} passages left out: they had come before", stderr=True)
     if cut := manifest.counts.get("cut"):
-        typer.echo(
+        render.say(
             f"{cut:,} of {manifest.counts['passages']:,} passages are longer than the encoder "
             "reads; their ends were left out",
-            err=True,
+            stderr=True,
         )
     _show(out, manifest, json)
 
@@ -272,7 +273,7 @@ def search(
     thinking: ThinkingSpec = None,
 ) -> None:
     """Search an index, or several as an expression says, for one query or a file of them."""
-    from hopscope.cli import render, retrieval, searching, wiring
+    from hopscope.cli import retrieval, searching, wiring
 
     asked = searching.read(query or [], queries)
     retriever = retrieval.searcher(index, wiring.thoughtful(reader, thinking))
@@ -280,10 +281,10 @@ def search(
     for (id, text), ranking in zip(asked, hits, strict=True):
         if trec or json:
             for line in (searching.trec if trec else searching.as_json)(id, text, ranking):
-                typer.echo(line)
+                render.say(line)
         else:
             for part in searching.table(id, text, ranking):
-                render.out().print(part, markup=False)
+                render.out().print(part)
     retrieval.tell_cut(retriever)
 
 
@@ -323,17 +324,16 @@ def info(
         manifest = index_folder.verify(folder) if verify else index_folder.read_manifest(folder)
         told = f"{len(manifest.files)} files"
     if verify:
-        typer.echo(f"{told} are as the manifest says", err=True)
+        render.say(f"{told} are as the manifest says", stderr=True)
     _show(index, manifest, json)
 
 
 def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Manifest":
     """Build with a progress bar on stderr."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+    with Progress(*columns, TimeElapsedColumn(), console=render.err()) as bar:
         task = bar.add_task("Reading", total=source.size)
         read = 0
 
@@ -363,15 +363,15 @@ def _tell_problems(source: "Corpus") -> None:
     if not reading.skipped:
         return
     for problem in reading.problems[:PROBLEMS_SHOWN]:
-        typer.echo(f"left out: {problem}", err=True)
+        render.say(f"left out: {render.plain(str(problem))}", stderr=True)
     more = reading.skipped - PROBLEMS_SHOWN
     told = f", {more:,} of them not shown" if more > 0 else ""
-    typer.echo(f"{reading.skipped:,} broken records left out{told}", err=True)
+    render.say(f"{reading.skipped:,} broken records left out{told}", stderr=True)
 
 
 def _show(place: str, manifest: "Manifest", json: bool) -> None:
     if json:
-        typer.echo(manifest.model_dump_json(indent=2))
+        render.print_json(manifest.model_dump(mode="json"))
         return
     counts, settings = manifest.counts, manifest.settings
     size = sum(file.size for file in manifest.files.values())
@@ -400,4 +400,4 @@ def _show(place: str, manifest: "Manifest", json: bool) -> None:
         rows["terms by"] = f"{settings.get('tokenizer')}, {settings.get('stemmer')} stemmer{listed}"
     rows["built by"] = f"hopscope {manifest.hopscope}"
     for label, value in rows.items():
-        typer.echo(f"{label:<14}{value}")
+        render.say(f"{label:<14}{value}")

@@ -162,9 +162,9 @@ def equivalence(
         return
     rows = [(system, agreement) for system, agreement in found.systems.items()]
     for name, agreement in [*rows, (MEAN, found.mean)]:
-        typer.echo(_line(name, agreement))
+        render.say(_line(name, agreement))
     for mistake in shown:
-        typer.echo("\n".join(["", *_told(mistake, judge)]))
+        render.say("\n".join(["", *_told(mistake, judge)]))
 
 
 def _left_out(records: Sequence["LeftOut"]) -> str:

@@ -3,15 +3,31 @@
 Data goes to stdout, progress and messages to stderr. Exit codes: 0 all right, 1 something
 failed, 2 the command was used wrongly, 130 stopped by Ctrl-C. Nothing heavy is imported until
 a command needs it, and of the commands themselves only the one that is asked for.
+
+Nobody sees a traceback who does not ask for one: with HOPSCOPE_TRACEBACK set, as our tests have it,
+unexpected exceptions come through.
 """
 
 import atexit
 import gc
+import os
 import sys
+
+STOPPED = 130
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; our errors become one message on stderr."""
+    """Run the command line and exit with its code; errors become one message on stderr."""
+    try:
+        _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # while modules are imported; commands see to it themselves
+        print("hopscope: stopped", file=sys.stderr)
+        sys.exit(STOPPED)
+    finally:
+        _write_out()
+
+
+def _run(given: list[str]) -> None:
     # Imports make nothing that could be freed: looking for it as often as usual takes a fifth of
     # the time to start.
     gc.set_threshold(200_000)
@@ -25,22 +41,57 @@ def main(arguments: list[str] | None = None) -> None:
     from hopscope.runtime.text import storable
 
     prepare()
+    if os.environ.get("NO_COLOR"):
+        from typer import rich_utils
+
+        # Of help and of wrong use; rich would leave bold and dim.
+        rich_utils.COLOR_SYSTEM = None
     for name, similar in unread().items():
         meant = f": did you mean {similar}?" if similar else ""
-        print(f"hopscope: the environment variable {name} is not known{meant}", file=sys.stderr)
-    given = sys.argv[1:] if arguments is None else arguments
+        _tell(f"the environment variable {name} is not known{meant}")
     for argument in given:
         if storable(argument) != argument:
             told = f"the argument {storable(argument)!a} is not UTF-8"
-            print(f"hopscope: {told}; U+FFFD stands for each byte that is not", file=sys.stderr)
+            _tell(f"{told}; U+FFFD stands for each byte that is not")
     named = [name for name in given[:1] if name in COMMANDS]
     try:
         mounted(named or COMMANDS)(given)
     except HopscopeError as error:
-        print(f"hopscope: {error}", file=sys.stderr)
+        _tell(str(error))
         sys.exit(2 if isinstance(error, UsageError) else 1)
-    except OSError as error:  # a name that is too long for a file, a disk that fails
-        if error.filename is None:
+    except OSError as error:
+        # A name that is too long for a file, a disk that is full.
+        with_name = error.filename is not None
+        _tell(f"{error.filename}: {error.strerror}" if with_name else error.strerror or str(error))
+        sys.exit(2 if with_name else 1)
+    except Exception as error:
+        if os.environ.get("HOPSCOPE_TRACEBACK"):
             raise
-        print(f"hopscope: {storable(str(error.filename))}: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
+        kind, said = type(error).__name__, str(error)
+        _tell(
+            f"unexpected {kind}{': ' if said else ''}{said}\n"
+            "what was stored before is kept; HOPSCOPE_TRACEBACK=1 shows where it happened"
+        )
+        sys.exit(1)
+
+
+def _tell(message: str) -> None:
+    from hopscope.cli.render import note
+    from hopscope.runtime.text import storable
+
+    note(storable(message))
+
+
+def _write_out() -> None:
+    """Write what stdout still holds.
+
+    Raises:
+        SystemExit: it cannot be written.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _tell(f"stdout: {error.strerror}")
+        sys.exit(1)

@@ -1,20 +1,19 @@
 """How an experiment is getting on, while it runs: a table that is drawn anew on a terminal, a line
 now and then elsewhere; on stderr."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.render import number, plain
+from hopscope.cli.render import err, number, plain, say
 
 if TYPE_CHECKING:
     from hopscope.lab.experiment_tally import Row, Tally
@@ -68,7 +67,7 @@ class Board:
 @contextmanager
 def showing(board: Board) -> "Iterator[Lines | None]":
     """Show the board while the block runs. Without a terminal, what this gives prints lines."""
-    console = Console(file=sys.stderr)
+    console = err()
     if not console.is_terminal:
         lines = Lines(board)
         yield lines
@@ -93,7 +92,7 @@ class Lines:
     def print(self) -> None:
         line = self._board.line()
         if line != self._last:
-            print(line, file=sys.stderr, flush=True)
+            say(line, stderr=True)
         self._last, self._printed = line, time.monotonic()
 
 

@@ -1,20 +1,25 @@
 """What a person sees: tables on stdout, progress and notes on stderr.
 
-Questions, passages and model output are untrusted: they are printed as plain text with control
-characters removed, never as markup.
+Invariant: all that a command prints goes through `out`, `err`, `say`, `note`, `progress` or
+`print_json`. Questions, passages, names, model output and servers' messages are untrusted: nothing
+in them is obeyed, neither by the terminal (control characters, links, marks of direction) nor by
+rich (markup).
 """
 
 import json as jsonlib
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
 from hopscope.cli.encoding import carries_everything
 from hopscope.cli.grid import Column, Grid
+from hopscope.runtime.text import line, lines
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Usage
@@ -22,35 +27,86 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 150
 """Columns when stdout is no terminal and COLUMNS does not say how many."""
+UNSAFE = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+"""What JSON may hold unescaped although a terminal obeys it or does not show it."""
+
+
+class _Harmless(RenderHook):
+    """Takes out of everything that a console prints what a terminal would obey."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Plain(renderable) for renderable in renderables]
+
+
+class _Plain:
+    def __init__(self, inner: ConsoleRenderable) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._inner, options):
+            text, style, control = segment
+            unlinked = style.update_link(None) if style and style.link else style
+            yield segment if control else Segment(lines(text), unlinked)
+
+
+def _console(*, stderr: bool, width: int | None = None) -> Console:
+    # rich leaves bold and dim where NO_COLOR is set.
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    console = Console(
+        stderr=stderr, width=width, color_system=colours, highlight=False, markup=False
+    )
+    console.push_render_hook(_Harmless())
+    return console
 
 
 def out() -> Console:
-    console = Console(highlight=False)
+    """Of stdout."""
+    console = _console(stderr=False)
     if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
         return console
-    return Console(highlight=False, width=PLAIN_WIDTH)
+    return _console(stderr=False, width=PLAIN_WIDTH)
+
+
+def err() -> Console:
+    """Of stderr."""
+    return _console(stderr=True)
+
+
+def say(text: str, *, stderr: bool = False) -> None:
+    """Print text with the lines it has."""
+    print(lines(text), file=sys.stderr if stderr else sys.stdout, flush=stderr)
 
 
 def note(message: str) -> None:
-    """A remark for the person at the terminal."""
-    print(f"hopscope: {message}", file=sys.stderr)
+    """A remark for the person at the terminal. Further lines are indented, so that no message
+    can look like two."""
+    say("\n  ".join(f"hopscope: {message}".splitlines()), stderr=True)
 
 
 def progress(message: str) -> None:
     """Say what is going on, on one line that the next message replaces; silent without a
     terminal."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{message}", end="", file=sys.stderr, flush=True)
+        print(f"\r\033[K{plain(message)}", end="", file=sys.stderr, flush=True)
 
 
 def plain(text: str | None) -> str:
     """Text without control characters, on one line."""
-    folded = " ".join((text or "").split())
-    return "".join(character for character in folded if character.isprintable())
+    return line(text or "")
 
 
-def print_json(value: Any) -> None:
-    print(jsonlib.dumps(value, ensure_ascii=not carries_everything(), indent=2, allow_nan=False))
+def as_json(value: Any, *, indent: int | None = None) -> str:
+    """JSON in which a terminal finds nothing to obey: such characters are escaped."""
+    ascii_only = not carries_everything()
+    text = jsonlib.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False)
+    return UNSAFE.sub(lambda found: jsonlib.dumps(found[0])[1:-1], text)
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    print(as_json(value, indent=indent), flush=indent is None)
 
 
 def tokens(usage: "Usage") -> str:

@@ -1,6 +1,5 @@
 """Queries in, rankings out: the forms in which `hopscope index search` reads and prints."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,14 +47,16 @@ def _pair(file: Path, number: int, line: str) -> tuple[str, str]:
 
 def trec(id: str, query: str, ranking: "Sequence[Hit]") -> Iterator[str]:
     """Lines of a TREC run."""
+    from hopscope.lab.export.trec import word
+
     for rank, hit in enumerate(ranking, 1):
-        yield f"{id} Q0 {hit.passage.id} {rank} {hit.score:.6f} {TAG}"
+        yield f"{word(id)} Q0 {word(hit.passage.id)} {rank} {hit.score:.6f} {TAG}"
 
 
 def as_json(id: str, query: str, ranking: "Sequence[Hit]") -> Iterator[str]:
     """One object for each query."""
     hits = [{"score": hit.score, **hit.passage.model_dump()} for hit in ranking]
-    yield json.dumps({"id": id, "query": query, "hits": hits}, ensure_ascii=False)
+    yield render.as_json({"id": id, "query": query, "hits": hits})
 
 
 def table(id: str, query: str, ranking: "Sequence[Hit]") -> Iterator[str | Grid]:

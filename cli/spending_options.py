@@ -1,5 +1,6 @@
 """The options `--policy`, `--max-…` and `--prices` of commands that run workflows."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,13 @@ import typer
 from hopscope.cli.help import BUDGET
 
 NATIVE = "native"
+
+
+def _finite(limit: float | None) -> float | None:
+    if limit is not None and not isfinite(limit):
+        raise typer.BadParameter("give a number, or leave the option out for no limit")
+    return limit
+
 
 PolicySpec = Annotated[
     str,
@@ -47,7 +55,11 @@ MaxRetrievals = Annotated[
 MaxSeconds = Annotated[
     float | None,
     typer.Option(
-        min=0, help="Seconds at most.", envvar="HOPSCOPE_MAX_SECONDS", rich_help_panel=BUDGET
+        min=0,
+        help="Seconds at most.",
+        envvar="HOPSCOPE_MAX_SECONDS",
+        callback=_finite,
+        rich_help_panel=BUDGET,
     ),
 ]
 MaxCost = Annotated[
@@ -57,6 +69,7 @@ MaxCost = Annotated[
         help="Money at most, by the table of prices.",
         envvar="HOPSCOPE_MAX_COST",
         rich_help_panel=BUDGET,
+        callback=_finite,
     ),
 ]
 PricesFile = Annotated[

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hopscope.cli.grid import Column, Grid
-from hopscope.cli.render import note, out, print_json
+from hopscope.cli.render import note, out, plain, print_json, say
 
 if TYPE_CHECKING:
     from hopscope.lab.tables._table import Cell, Table
@@ -34,7 +34,7 @@ def show(tables: "Sequence[Table]", form: str | None) -> None:
     if form == "json":
         print_json([table.model_dump(mode="json") for table in tables])
     elif form is not None:
-        print(forms[form](tables), end="")
+        say(forms[form](tables).removesuffix("\n"))
     else:
         console = out()
         for place, table in enumerate(tables):
@@ -44,8 +44,6 @@ def show(tables: "Sequence[Table]", form: str | None) -> None:
 
 
 def _show(console: Console, table: "Table") -> None:
-    from hopscope.lab.tables._text import plain
-
     console.print(Text(plain(table.title), style="bold"))
     if not table.rows:
         console.print(Text("nothing to show", style="dim"))

@@ -112,7 +112,7 @@ def run(
             render.note(clock.after(name, perf_counter() - begun))
             if form != "json":
                 tables.show(made, form)
-                print()
+                render.say("")
     finally:
         # Ctrl-C in the last suite must not lose the others' figures.
         if form == "json":

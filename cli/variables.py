@@ -6,22 +6,23 @@ from difflib import get_close_matches
 from typing import Any
 
 PREFIX = "HOPSCOPE_"
-ELSEWHERE = frozenset({"HOPSCOPE_API_KEY"})
-"""Those that are read where no option is: by readers on a server."""
+ELSEWHERE = frozenset({"HOPSCOPE_API_KEY", "HOPSCOPE_TRACEBACK"})
+"""Those that are read where no option is: by readers on a server, and where the command ends."""
 OF_TESTS = "HOPSCOPE_TEST_"
 
 
 def unread() -> dict[str, str | None]:
     """The variables set whose name begins with `HOPSCOPE_` and that nothing reads, each with the
     most similar name that something does."""
-    given = [name for name in sorted(os.environ) if name.startswith(PREFIX)]
+    begun = (name for name in sorted(os.environ) if name.startswith(PREFIX))
+    given = [name for name in begun if name not in ELSEWHERE and not name.startswith(OF_TESTS)]
     if not given:
         return {}
     known = {name.removeprefix(PREFIX): name for name in sorted(names())}
     found: dict[str, str | None] = {}
     for name in given:
         own = name.removeprefix(PREFIX)
-        if own not in known and not name.startswith(OF_TESTS):
+        if own not in known:
             similar = get_close_matches(own, known, n=1)
             found[name] = known[similar[0]] if similar else None
     return found

@@ -6,6 +6,9 @@ printing such a text fails long after it came in. Each half is replaced by U+FFF
 place where something was lost; two halves that stand together become their character.
 
 The records of `runtime.types` do this for all text that comes from outside (`Text`, `Texts`).
+
+What is shown to a person (`line`, `lines`) has no control characters either, which a terminal would
+obey, and no marks that turn the direction of the text around.
 """
 
 from typing import Any
@@ -35,3 +38,18 @@ def storable_json(value: Any) -> Any:
         case dict():
             return {storable(key): storable_json(each) for key, each in value.items()}
     return value
+
+
+def line(text: str) -> str:
+    """The text on one line, as it may be shown: each stretch of white space is one space."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
+def lines(text: str) -> str:
+    """The text as it may be shown, with its own lines and spaces."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character == "\n" or character.isprintable() else " " * character.isspace()
+        for character in text
+    )

@@ -1,7 +1,12 @@
 """Stands here so that pytest puts this folder on the path and tests can import its helpers."""
 
+import os
+
 import pytest
 from hypothesis import settings
+
+# Exceptions that nobody expects come out of the command line, in subprocesses, too.
+os.environ["HOPSCOPE_TRACEBACK"] = "1"
 
 # How long an example takes is the machine's business.
 settings.register_profile("hopscope", deadline=None)

@@ -8,10 +8,12 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 from hopscope.lab.export.rows import Columns, Kind, Row
+from hopscope.lab.formulas import harmless
 from hopscope.runtime.errors import MissingExtra, UsageError
 
 Form = Literal["csv", "jsonl", "parquet"]
@@ -21,19 +23,21 @@ BATCH = 5000
 
 
 @contextmanager
-def sheet(path: Path, columns: Columns, form: Form) -> Iterator[Write]:
+def sheet(path: Path, columns: Columns, form: Form, *, raw: bool = False) -> Iterator[Write]:
     """Gives what adds a row to the file.
+
+    In CSV, texts that a spreadsheet would carry out as formulas get `'` in front, unless `raw`.
 
     Raises:
         MissingExtra: Parquet without the extra `parquet`.
         UsageError: the file cannot be written.
     """
     forms: Mapping[Form, Callable[[Path, Columns], AbstractContextManager[Write]]] = {
-        "csv": _csv,
+        "csv": partial(_csv, raw=raw),
         "jsonl": _jsonl,
         "parquet": _parquet,
     }
-    with whole(path) as partial, forms[form](partial, columns) as write:
+    with whole(path) as unfinished, forms[form](unfinished, columns) as write:
         yield write
 
 
@@ -44,26 +48,41 @@ def whole(path: Path) -> Iterator[Path]:
     Raises:
         UsageError: nothing can be written there.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            yield partial
-            partial.replace(path)
+            yield unfinished
+            unfinished.replace(path)
         finally:
-            partial.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 @contextmanager
-def _csv(path: Path, columns: Columns) -> Iterator[Write]:
+def _csv(path: Path, columns: Columns, *, raw: bool) -> Iterator[Write]:
+    def cell(value: Any, kind: Kind) -> Any:
+        written = _as_text(value, kind)
+        return harmless(written) if isinstance(written, str) and not raw else written
+
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+        writer = csv.DictWriter(_Lines(file), list(columns), lineterminator="\r\n")
         writer.writeheader()
         yield lambda row: writer.writerow(
-            {name: _as_text(row[name], kind) for name, kind in columns.items()}
+            {name: cell(row[name], kind) for name, kind in columns.items()}
         )
+
+
+class _Lines:
+    """Ends lines with a line feed alone. Told so itself, `csv` leaves a text with a carriage return
+    without quotation marks, which ends the row there for all that read it."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        return self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 @contextmanager

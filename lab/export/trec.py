@@ -93,9 +93,9 @@ def write_rankings(path: Path, rankings: Iterable[Ranked], *, tag: str) -> int:
     """
     lines = []
     for ranked in rankings:
-        question, size = _word(ranked.question), len(ranked.passages)
+        question, size = word(ranked.question), len(ranked.passages)
         for rank, key in enumerate(ranked.passages):
-            lines.append(f"{question} Q0 {_word(key)} {rank} {size - rank} {_word(tag)}")
+            lines.append(f"{question} Q0 {word(key)} {rank} {size - rank} {word(tag)}")
     return _write(path, lines)
 
 
@@ -107,7 +107,7 @@ def write_labels(path: Path, labels: Mapping[str, Labels], *, binary: bool) -> i
     """
     scale = 1 if binary else HUNDREDTHS
     lines = [
-        f"{_word(question)} 0 {_word(key)} {max(0, round(scale * label))}"
+        f"{word(question)} 0 {word(key)} {max(0, round(scale * label))}"
         for question, of in labels.items()
         for key, label in of.items()
         if label is not None
@@ -121,6 +121,6 @@ def _write(path: Path, lines: Sequence[str]) -> int:
     return len(lines)
 
 
-def _word(text: str) -> str:
-    """Without white space, which parts columns."""
+def word(text: str) -> str:
+    """Without white space, which parts columns; `-` if empty."""
     return "".join(quote(c) if c.isspace() or c == "%" else c for c in text) or "-"

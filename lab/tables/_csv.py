@@ -7,9 +7,10 @@ import csv
 from collections.abc import Sequence
 from io import StringIO
 
+from hopscope.lab.formulas import harmless
 from hopscope.lab.statistics import Difference, Estimate
 from hopscope.lab.tables._table import Cell, Table
-from hopscope.lab.tables._text import plain
+from hopscope.runtime.text import line
 from hopscope.runtime.types import Measurement
 
 PARTS: dict[type[Estimate | Difference | Measurement], tuple[str, ...]] = {
@@ -52,4 +53,6 @@ def _texts(cell: Cell, parts: Sequence[str]) -> list[str]:
 
 
 def _text(value: Cell) -> str:
-    return "" if value is None else plain(str(value))
+    if isinstance(value, str):
+        return harmless(line(value))
+    return "" if value is None else str(value)

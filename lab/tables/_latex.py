@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from hopscope.lab.tables._table import Cell, Table
-from hopscope.lab.tables._text import cell_text, plain
+from hopscope.lab.tables._text import cell_text
+from hopscope.runtime.text import line
 from hopscope.runtime.types import Measurement
 
 ESCAPES = str.maketrans(
@@ -53,8 +54,8 @@ def _table(table: Table) -> str:
 def _cell(table: Table, name: str, cell: Cell) -> str:
     value, interval, coverage = cell_text(cell, table.digits.get(name, 2))
     small = " ".join(part for part in (interval, coverage) if part)
-    # A bracket after a line's end would be taken for an option of it.
-    text = f"{{{_escape(value)}}}" if value.startswith("[") else _escape(value)
+    # A bracket or a star after a line's end would be taken for an option of it.
+    text = f"{{{_escape(value)}}}" if value.startswith(("[", "*")) else _escape(value)
     if small:
         text += rf" {{\scriptsize {_escape(small)}}}"
     if name in table.shaded and isinstance(cell, Measurement) and cell.value is not None:
@@ -67,4 +68,4 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    return plain(text).translate(ESCAPES)
+    return line(text).translate(ESCAPES)

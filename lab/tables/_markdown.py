@@ -3,7 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from hopscope.lab.tables._table import Table
-from hopscope.lab.tables._text import cell_text, plain
+from hopscope.lab.tables._text import cell_text
+from hopscope.runtime.text import line
+
+MARKS = ("\\", "`", "*", "_", "<", ">", "|", "~", "](", "][", "]:", ":/", "www.")
+"""Each gets a backslash before its last character. Brackets alone make no link, and intervals read
+better without."""
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -28,8 +33,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    for character in "\\`*_[]<>|":
-        # Intervals read better unescaped, and a bracket alone makes no link.
-        if character not in "[]":
-            text = text.replace(character, f"\\{character}")
-    return plain(text)
+    """The text as it reads: no emphasis, HTML, image or link, not even of a bare address."""
+    for mark in MARKS:
+        text = text.replace(mark, f"{mark[:-1]}\\{mark[-1]}")
+    return line(text)

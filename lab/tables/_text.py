@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from hopscope.lab.statistics import Difference, Estimate
 from hopscope.lab.tables._table import Cell
+from hopscope.runtime.text import line
 from hopscope.runtime.types import Measurement
 
 MISSING = "-"
@@ -29,7 +30,7 @@ def cell_text(cell: Cell, digits: int = 2) -> CellText:
         case None:
             return CellText(MISSING)
         case str():
-            return CellText(plain(cell))
+            return CellText(line(cell))
         case bool() | int():
             return CellText(str(cell))
         case float() if 0 < cell < 0.5 * 10**-digits:
@@ -53,12 +54,6 @@ def number(value: float | None, digits: int) -> str:
     text = f"{value:.{digits}f}"
     # -0.00 means no change.
     return f"{0:.{digits}f}" if float(text) == 0 else text
-
-
-def plain(text: str) -> str:
-    """On one line, printable characters only."""
-    folded = " ".join(text.split())
-    return "".join(character for character in folded if character.isprintable())
 
 
 def _interval(low: float | None, high: float | None, digits: int) -> str:
