@@ -24,7 +24,7 @@ LIKELIEST = 20
 """Tokens whose log-probabilities are compared."""
 TOLERANCE = 0.01
 """Nats, for float32: models that read in chunks round that much at worst."""
-TOLERANCE_HALF = 0.5
+TOLERANCE_HALF = 0.2
 """Likewise for 16 bits, as a mean over the likeliest tokens."""
 
 

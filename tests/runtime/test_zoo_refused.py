@@ -57,18 +57,21 @@ def test_it_is_refused_before_its_weights_are_read(name: str, tmp_path: Path) ->
     assert "\n" not in told
 
 
-def other(folder: Path, name: str, **options: Any) -> Any:
+def other(folder: Path, name: str, *, dtype: hf.Dtype = "auto", **options: Any) -> Any:
     made = zoo.save(folder / name, zoo.configuration(name, **options))
-    return hf.build(model=str(made), device="cpu")
+    return hf.build(model=str(made), device="cpu", dtype=dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", ["roberta", "roformer"])
-def test_another_kind_that_comes_out_wrong_is_refused(name: str, tmp_path: Path) -> None:
-    """They number positions by the place in the row, padding or not, whatever they are told."""
-    with pytest.raises(
-        UsageError, match=rf"is a {name}, whose log-probabilities change by .* nats"
-    ):
-        other(tmp_path, name, is_decoder=True)
+def test_another_kind_that_comes_out_wrong_is_refused(
+    name: str, dtype: hf.Dtype, tmp_path: Path
+) -> None:
+    """One numbers positions by the place in the row, padding or not; the other's mask does not
+    know of many tokens behind those that are kept."""
+    told = rf"is a {name}, whose log-probabilities change by .* nats"
+    with pytest.raises(UsageError, match=told):
+        other(tmp_path, name, dtype=dtype, is_decoder=True)
 
 
 def test_another_kind_that_fails_is_refused(tmp_path: Path) -> None:
@@ -78,6 +81,7 @@ def test_another_kind_that_fails_is_refused(tmp_path: Path) -> None:
         other(tmp_path, "kimi_linear", **layers)
 
 
-def test_another_kind_that_comes_out_right_is_read(tmp_path: Path) -> None:
-    reader = other(tmp_path, "bert", is_decoder=True)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_another_kind_that_comes_out_right_is_read(dtype: hf.Dtype, tmp_path: Path) -> None:
+    reader = other(tmp_path, "bert", dtype=dtype, is_decoder=True)
     assert reader.generate([GenerationRequest(prompt=PROMPTS[0], max_tokens=3)])[0][0].token_ids
