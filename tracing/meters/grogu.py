@@ -160,7 +160,7 @@ class GroGU:
     ) -> dict[Content, Scored]:
         """The grounded answers, token for token, under the closed-book prompt; of a reader that
         thinks behind what it thought without documents, as its other thoughts tell of them."""
-        prompt, closed = short_answer(question.text), answers[()]
+        prompt, closed = short_answer(question.text), answers.get(())
         thought = None
         if isinstance(closed, Generation) and closed.thought is not None:
             thought = closed.thought.text
