@@ -171,6 +171,7 @@ def execute(asked: Asked, go: Go) -> int:
             if go.dry_run:
                 found = _estimates(store, pool, planned, asked, go)
                 evaluation_report.show_estimates(found, asked.name, json=go.json)
+                evaluation_report.tell_memory(ready.hardware, go.workers)
                 return 0
             store.experiments.add(planned, asked.entries)
             hardware = {

@@ -2,7 +2,7 @@
 more."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -15,6 +15,8 @@ from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.answer_metrics._metric import Case
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from hopscope.lab.experiment_estimate import Estimate
     from hopscope.lab.experiment_tally import Tally
     from hopscope.lab.workers import Done
@@ -130,6 +132,19 @@ def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> Non
     ]
     render.out().print(Grid(columns, rows))
     render.note("a dry run: nothing is kept; rows whose price is not known cost -")
+
+
+def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:
+    """Say what the workers will take, where the system tells."""
+    taken = hardware.get("worker_bytes")
+    if not isinstance(taken, int):
+        return
+    each = f"memory: {taken / 1e9:.1f} GB for each worker with its models loaded"
+    all_of_them = f", {workers * taken / 1e9:.1f} GB for {workers}" if workers > 1 else ""
+    render.note(
+        f"{each}{all_of_them}; the prompts that tiny and hf readers keep add up to twice their "
+        "prefix_cache, 512MB unless told"
+    )
 
 
 def _thought(each: "Estimate") -> str:

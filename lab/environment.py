@@ -40,6 +40,7 @@ def hardware() -> dict[str, JsonValue]:
         "memory_bytes": _memory(),
         "accelerators": list(devices),
         "threads": torch.get_num_threads(),
+        "worker_bytes": _taken(),
     }
 
 
@@ -92,6 +93,16 @@ def _processor() -> str:
         return platform.processor()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor())
+
+
+def _taken() -> int | None:
+    """The most memory this process has taken; asked once its models are loaded."""
+    try:
+        import resource  # Windows has none
+    except ImportError:
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if platform.system() == "Darwin" else most * 1024
 
 
 def _memory() -> int | None:

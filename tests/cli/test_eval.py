@@ -318,8 +318,11 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
     database = tmp_path / "runs.db"
     arms = ["-w", "closed_book", "-w", "naive", "--threads", "4", "--workers", "9"]
     command = bare.command(database, *arms, "--dry-run", "--json")
-    code, out, _ = call(capsys, *command)
+    code, out, told = call(capsys, *command)
     assert code == 0
+    assert re.search(
+        r"memory: \d\.\d GB for each worker .*, \d+\.\d GB for 9; .*prefix_cache", told
+    )
     closed, naive = json.loads(out)["estimates"]
     assert (closed["arm"], closed["items"], closed["n"]) == ("closed_book", ASKED, 4)
     # One call to answer and one for each belief: without evidence, and with what was retrieved.
