@@ -139,7 +139,8 @@ Deterministic = Annotated[
     bool,
     typer.Option(
         "--deterministic",
-        help="Compute so that the same seed gives the same to the last digit; slower.",
+        help="Compute each row alone, so that the same seed gives the same to the last digit, in "
+        "half precision, too; slower.",
         envvar="HOPSCOPE_DETERMINISTIC",
     ),
 ]

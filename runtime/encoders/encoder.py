@@ -76,6 +76,13 @@ class Encoder:
         written = [rules.write_passage(passage) for passage in passages]
         return self._encode(written, limit=rules.passage_tokens, query=False)
 
+    def too_long(self, passages: Sequence[Passage]) -> int:
+        """How many of them lose their end; nothing is computed of them."""
+        rules = self.spec.convention
+        written = [rules.write_passage(passage) for passage in passages]
+        with self._lock:
+            return sum(_tokens(self._side(query=False), written, rules.passage_tokens)[1])
+
     def _side(self, *, query: bool) -> Loaded:
         same = self.spec.queries == self.spec.passages
         key = query and not same

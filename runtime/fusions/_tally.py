@@ -1,6 +1,7 @@
 """What fusions share: passages with what each ranking gives them, in order of the sum."""
 
 from collections.abc import Iterable
+from math import fsum
 
 from hopscope.runtime.types import Hit
 
@@ -8,10 +9,12 @@ from hopscope.runtime.types import Hit
 def best_first(shares: Iterable[tuple[Hit, float]]) -> list[Hit]:
     """Each passage once, as it first came, with the sum of its shares as its score."""
     first: dict[str, Hit] = {}
-    sums: dict[str, float] = {}
+    own: dict[str, list[float]] = {}
     for hit, share in shares:
         key = hit.passage.key
         first.setdefault(key, hit)
-        sums[key] = sums.get(key, 0.0) + share
+        own.setdefault(key, []).append(share)
+    # Rounded once: else the order of the shares would decide between passages of the same ones.
+    sums = {key: fsum(each) for key, each in own.items()}
     ranked = sorted(first, key=lambda key: -sums[key])
     return [first[key].model_copy(update={"score": sums[key]}) for key in ranked]

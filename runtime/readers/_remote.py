@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import ContextOverflow, NotOffered, ReaderError
 from hopscope.runtime.readers import _choices, _reasoning, _usage
 from hopscope.runtime.readers._choices import Choice, Token
@@ -67,8 +68,12 @@ class RemoteReader:
         return self.more(requests, first=0)
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        """Samples from the `first` on; see the port. The prompt is sent, and counted, again."""
-        return self._all(lambda request: self._samples(request, first), requests)
+        """Samples from the `first` on; see the port. The prompt is sent, and counted, again; equal
+        requests are sent once."""
+        return each_once(
+            requests,
+            lambda distinct: self._all(lambda request: self._samples(request, first), distinct),
+        )
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         """Likelihoods of given continuations; see the port.

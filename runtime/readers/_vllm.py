@@ -13,6 +13,7 @@ from typing import Any, Literal
 import vllm
 from vllm.platforms import current_platform
 
+from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import ContextOverflow
 from hopscope.runtime.readers import _vocabulary
 from hopscope.runtime.readers._checkpoint import Checkpoint
@@ -46,6 +47,9 @@ class VllmReader:
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
         """Samples from the `first` on; see the port. The prompt is counted again."""
+        return each_once(requests, lambda distinct: self._written(distinct, first))
+
+    def _written(self, requests: Sequence[GenerationRequest], first: int) -> list[list[Generation]]:
         with self._lock, failures(self.name):
             samples: list[list[_Sample]] = []
             for request in requests:
@@ -80,6 +84,9 @@ class VllmReader:
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         """Likelihoods of given continuations; see the port."""
+        return each_once(requests, self._likelihoods)
+
+    def _likelihoods(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
         with self._lock, failures(self.name):
             work = [self._vocabulary.given(request) for request in requests]
             for prompt, given in work:

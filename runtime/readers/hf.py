@@ -39,7 +39,9 @@ def build(
             a LoRA adapter, which names its base model, is merged into that (extra `lora`).
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
-        dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor.
+        dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor. In half
+            precision samples depend on what is computed beside them, unless torch's deterministic
+            algorithms are on.
         compiled: by torch.compile, which takes a minute at first and a C++ compiler; then numbers
             are rounded otherwise, so that the reader's name says so.
         max_batch_tokens: rows times positions computed together; bounds the memory used.

@@ -1,7 +1,8 @@
 """The vectors of a corpus on disk: encoded window by window, so that a killed build goes on.
 
 Invariant: the progress record is written after the vectors it counts have reached the disk. It
-names the corpus, so vectors of another one are never taken for this one's.
+names the corpus, so vectors of another one are never taken for this one's. Passages of the same
+title and text have the same vector, to the last digit: it is computed once.
 """
 
 import json
@@ -22,6 +23,7 @@ PROGRESS = "encoded.json"
 WINDOW = 512
 """Passages encoded between two looks at the disk."""
 Matrix = NDArray[np.float32]
+Places = NDArray[np.intp]
 Mapped = np.memmap[tuple[int, int], np.dtype[np.float32]]
 
 
@@ -41,9 +43,15 @@ def encode(
     encoder: Encoder,
     *,
     fingerprint: str,
+    first: Places | None = None,
     report: Callable[[int], None],
 ) -> tuple[Matrix, int]:
     """The vectors of all passages, mapped from a file, and how many passages were cut.
+
+    Args:
+        fingerprint: of the corpus.
+        first: for each passage the place of the first that may be the same, by `first_places`.
+        report: told how many are done.
 
     Raises:
         RetrieverError: the model failed, or gave vectors that are no numbers.
@@ -54,20 +62,50 @@ def encode(
     report(done)
     while done < len(passages):
         window = passages[done : done + WINDOW]
-        encoded = encoder.passages(window)
-        if not np.isfinite(encoded.vectors).all():
-            raise RetrieverError(f"{encoder.name} gave vectors that are not finite")
-        if matrix is None:
-            matrix = _map(folder, len(passages), encoded.vectors.shape[1])
-        matrix[done : done + len(window)] = encoded.vectors
+        known = _known(passages, window, first, done) if first is not None else {}
+        new = [at for at in range(done, done + len(window)) if at not in known]
+        if new:
+            encoded = encoder.passages([window[at - done] for at in new])
+            if not np.isfinite(encoded.vectors).all():
+                raise RetrieverError(f"{encoder.name} gave vectors that are not finite")
+            if matrix is None:
+                matrix = _map(folder, len(passages), encoded.vectors.shape[1])
+            matrix[new] = encoded.vectors
+            cut += encoded.cut
+        if known and matrix is not None:
+            matrix[list(known)] = matrix[list(known.values())]
+            cut += encoder.too_long([window[at - done] for at in known])
+        assert matrix is not None, "of the first window nothing is known"
         matrix.flush()
-        done, cut = done + len(window), cut + encoded.cut
+        done += len(window)
         _note(
             folder, Progress(fingerprint=fingerprint, dimension=matrix.shape[1], done=done, cut=cut)
         )
         report(done)
     assert matrix is not None, "a corpus without passages has been refused before"
     return matrix, cut
+
+
+def first_places(hashes: Sequence[int]) -> Places:
+    """For each hash, of 64 bits, the first place at which it stands."""
+    _, first, inverse = np.unique(
+        np.asarray(hashes, dtype=np.uint64), return_index=True, return_inverse=True
+    )
+    return np.asarray(first[inverse])
+
+
+def _known(
+    passages: Sequence[Passage], window: Sequence[Passage], first: Places, done: int
+) -> dict[int, int]:
+    """The places in a window whose passages stand in an earlier one, and where."""
+    found = {}
+    for at, passage in enumerate(window, done):
+        if (place := int(first[at])) < done:
+            earlier = passages[place]
+            # Two texts may have one hash.
+            if (earlier.title, earlier.text) == (passage.title, passage.text):
+                found[at] = place
+    return found
 
 
 def remove(folder: Path) -> None:

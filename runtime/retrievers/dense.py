@@ -7,6 +7,7 @@ for less time or memory. Encoders and their rules: `hopscope.runtime.encoders`.
 
 import hashlib
 import os
+from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
@@ -187,9 +188,10 @@ def create(
     keep = _vectors.PROGRESS
     with index_folder.resuming(folder, overwrite=overwrite, key=key, kept=keep) as new:
         sha = hashlib.sha256()
-        count = 0
+        count, hashes = 0, array("Q")
         for count, passage in enumerate(_passages.write(passages, new), 1):
             sha.update(digest(passage.id, passage.title, passage.text).encode())
+            hashes.append(int(digest(passage.title, passage.text)[:16], 16))
             progress("read", count)
         if not count:
             raise CorpusError("the corpus has no passages")
@@ -199,6 +201,7 @@ def create(
             new,
             model,
             fingerprint=sha.hexdigest(),
+            first=_vectors.first_places(hashes),
             report=lambda count: progress("encode", count),
         )
         made = _faiss.make(faiss, matrix.shape[1])

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +16,7 @@ pytest.importorskip("faiss", reason="the extra faiss-cpu or faiss-gpu is not ins
 
 from hopscope.runtime import index_folder
 from hopscope.runtime.encoders import naming
-from hopscope.runtime.encoders.encoder import load
+from hopscope.runtime.encoders.encoder import Encoded, Encoder, load
 from hopscope.runtime.errors import CorpusError, IndexMismatch, RetrieverError, UsageError
 from hopscope.runtime.retrievers import _vectors, dense
 from hopscope.runtime.types import Hit, Passage
@@ -101,6 +101,33 @@ def test_equal_scores_come_in_the_order_of_the_corpus(model: Path, tmp_path: Pat
     same = [Passage(id=str(n), text="red fox") for n in range(30)]
     dense.create(same, tmp_path / "i", name="same", encoder=f"contriever:{model}", device="cpu")
     assert ids(opened(tmp_path / "i").search(["red fox"], k=30)[0]) == [str(n) for n in range(30)]
+
+
+def test_a_passage_that_stands_twice_is_encoded_once_however_far_apart(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another window it is computed in other company, and got other last digits: then the later
+    one came first, or the same passage stood in two places of a ranking."""
+    monkeypatch.setattr(_vectors, "WINDOW", 7)
+    computed = []
+    passages = Encoder.passages
+
+    def counted(self: Encoder, given: Sequence[Passage]) -> Encoded:
+        computed.extend(passage.text for passage in given)
+        return passages(self, given)
+
+    monkeypatch.setattr(Encoder, "passages", counted)
+    texts = [*(passage.text for passage in corpus(20)), "hen " * 99]
+    twice = [Passage(id=str(n), title="t", text=text) for n, text in enumerate(texts * 2)]
+    made = dense.create(
+        twice, tmp_path / "i", name="twice", encoder=f"contriever:{model}", device="cpu"
+    )
+    assert computed[1:] == texts  # the first is a trial
+    assert made.counts == {"passages": 42, "cut": 2}
+    for hits in opened(tmp_path / "i").search(QUERIES, k=42):
+        for one, other in zip(hits[::2], hits[1::2], strict=True):
+            assert one.score == other.score
+            assert int(other.passage.id) == int(one.passage.id) + 21
 
 
 def test_threads_agree(flat: Path) -> None:

@@ -28,6 +28,19 @@ def test_reciprocal_ranks_are_summed() -> None:
     assert [hit.passage.key for hit in fused] == ["b", "a", "d", "c"]
 
 
+def test_passages_of_the_same_ranks_are_equal_whichever_ranking_gave_which() -> None:
+    """(1/61 + 1/67) + 1/62 is less than (1/62 + 1/61) + 1/67 by the last digit, so the passage that
+    came first lost its place."""
+    rankings = [
+        ranking(y=9, x=8),
+        ranking(x=9, a=8, b=7, c=6, d=5, e=4, y=3),
+        ranking(f=9, y=8, g=7, h=6, i=5, j=4, x=3),
+    ]
+    first, second = rrf.build().fuse(rankings, [1, 1, 1])[:2]
+    assert [hit.passage.key for hit in (first, second)] == ["y", "x"]
+    assert first.score == second.score
+
+
 def test_a_weight_and_the_constant_shift_the_order() -> None:
     fused = rrf.build(k=0).fuse([SPARSE, DENSE], [3, 1])
     assert table(fused) == pytest.approx({"a": 3 + 1 / 3, "b": 3 / 2 + 1, "c": 1, "d": 1 / 2})
