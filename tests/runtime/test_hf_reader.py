@@ -172,9 +172,9 @@ def test_temperature_changes_the_draw_but_not_the_recorded_likelihood(llama: Any
     shared = [g for g in cold if g.token_ids and g.token_ids[0] in recorded]
     assert shared
     for generation in shared:
-        assert generation.logprobs[0] == pytest.approx(recorded[generation.token_ids[0]], abs=1e-6)
+        assert generation.logprobs[0] == pytest.approx(recorded[generation.token_ids[0]], abs=1e-4)
     for generation in cold:
-        assert generation.entropies == pytest.approx(hot[0].entropies, abs=1e-5)
+        assert generation.entropies == pytest.approx(hot[0].entropies, abs=1e-4)
     assert sum(g.logprobs[0] for g in cold) > sum(g.logprobs[0] for g in hot)
 
 

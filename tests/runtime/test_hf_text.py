@@ -197,7 +197,7 @@ def test_every_end_token_of_the_generation_config_ends_a_text(tmp_path: Path) ->
     ended = hf.build(model=str(folder)).generate([GenerationRequest(prompt=PROMPT)])[0][0]
     assert ended.finish_reason == "eos"
     assert ended.token_ids == plain.token_ids[:position]
-    assert ended.end_logprob == pytest.approx(plain.logprobs[position], abs=1e-5)
+    assert ended.end_logprob == pytest.approx(plain.logprobs[position], abs=1e-4)
 
 
 # --- prompts ----------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_classes_are_read_from_the_model_and_batches_change_nothing(folder: Path
     for area in (16_384, 1):
         found = nli.build(model=str(folder), max_batch_tokens=area).classify(STATEMENTS)
         for probabilities, statement in zip(found, STATEMENTS, strict=True):
-            assert list(probabilities) == pytest.approx(unbatched(folder, statement), abs=1e-5)
+            assert list(probabilities) == pytest.approx(unbatched(folder, statement), abs=1e-4)
             assert sum(probabilities) == pytest.approx(1)
 
 
@@ -198,7 +198,7 @@ def test_bem_reads_answer_then_gold_and_question(labels: dict[int, str], tmp_pat
     with torch.inference_mode():
         row = model(**encoded).logits.softmax(-1)[0].tolist()
     right = next(index for index, label in labels.items() if label in ("equivalent", "LABEL_1"))
-    assert list(found) == pytest.approx([row[right], 0, row[1 - right]], abs=1e-5)
+    assert list(found) == pytest.approx([row[right], 0, row[1 - right]], abs=1e-4)
 
 
 def test_bem_can_be_told_which_class_is_equivalent(tmp_path: Path) -> None:
