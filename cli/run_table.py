@@ -67,6 +67,9 @@ def show_run(
         console.print(Text(told, style="dim"))
     for reason in _reasons(found):
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+    if cut := _cut_off(found):
+        told = f"- SePer: {cut} were cut off: raise -o seper.max_tokens to know what they mean"
+        console.print(Text(told, style="dim"))
     if dropped := _dropped(found):
         console.print(Text(f"- {context_cut('SePer', dropped)}", style="dim"))
 
@@ -75,6 +78,12 @@ def context_cut(meter: str, dropped: Iterable[str]) -> str:
     """That a meter's reader did not see all passages."""
     keys = ", ".join(plain(key) for key in dropped)
     return f"{meter}: the context was too long, so of these not all was shown: {keys}"
+
+
+def _cut_off(found: "RunReport") -> str | None:
+    """The first replies that were cut off, of any step."""
+    seper = [*(step.credit.seper for step in found.steps), found.total.seper]
+    return next((part.cut_off for part in seper if part and part.cut_off), None)
 
 
 def _dropped(found: "RunReport") -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
+from hopscope.tracing import cut_off
 from hopscope.tracing.intervals import Estimate, combination
 
 Coalition = frozenset[int]
@@ -154,12 +155,13 @@ class Coalitions:
         used = {key: c for key, c in merged.items() if c}
         baseline = self.value(EMPTY)
         values = [self.values.of(key) for key in used]
-        named = next((v.estimator for v in (*values, baseline) if v.estimator), "nothing")
+        of = [cut_off.untold(value.estimator) for value in (*values, baseline)]
+        named = next(filter(None, of), "nothing")
         estimator = f"{rule} of {named}{self.game.remark}"
         if () in used and not self.values.comparable:
             estimator += MIXED
         reason = next((v.reason for v in (baseline, *values) if v.value is None), None)
-        if reason is None and len({v.estimator for v in values}) > 1:
+        if reason is None and len(set(of[: len(values)])) > 1:
             reason = "the values to compare come from different estimators"
         if reason is not None:
             return Measurement(value=None, reason=reason, seed=baseline.seed, estimator=estimator)

@@ -189,16 +189,28 @@ def check(run: Run, workflow: Workflow, deps: Deps) -> None:
     again = run_workflow(workflow, run.question, deps)
     if again.status == "interrupted":
         raise KeyboardInterrupt
+    what_to_do = _what_to_do(run)
     for before, after in zip(_deeds(run), _deeds(again), strict=False):
         if before != after:
             raise UsageError(
-                f"the run does not repeat itself: step {before[0]} {before[1]} was another; give "
-                "the --entailment it was made with, and a reader that computes the same again"
+                f"the run does not repeat itself: step {before[0]} {before[1]} was another; "
+                f"{what_to_do}"
             )
     if len(run.steps) != len(again.steps):
         raise UsageError(
-            f"the run does not repeat itself: {len(run.steps)} steps then, {len(again.steps)} now"
+            f"the run does not repeat itself: {len(run.steps)} steps then, {len(again.steps)} now; "
+            f"{what_to_do}"
         )
+
+
+def _what_to_do(run: Run) -> str:
+    """About a run that was another when it was repeated."""
+    decided = [step.decision.policy for step in run.steps if step.decision]
+    stopped = (run.stop_reason or "").startswith("budget_")
+    if decided or stopped:
+        by = f"the policy {decided[0]}" if decided else "a limit"
+        return f"{by} had a say in it, which repeated runs go without: take --mode frozen"
+    return "give the --entailment it was made with, and a reader that computes the same again"
 
 
 def _deeds(run: Run) -> list[tuple[object, ...]]:

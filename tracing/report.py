@@ -20,6 +20,7 @@ from hopscope.runtime.types import (
     Step,
     Usage,
 )
+from hopscope.tracing import cut_off
 from hopscope.tracing.report_records import (
     AppraisalReport,
     PassageCredit,
@@ -74,6 +75,11 @@ def _reason(*measurements: Measurement | None) -> str | None:
 
 def _dropped(*measurements: Measurement | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for m in measurements if m for key in m.dropped or ()))
+
+
+def _cut_off(*measurements: Measurement | None) -> str | None:
+    told = (cut_off.replies(m.estimator) for m in measurements if m)
+    return next(filter(None, told), None)
 
 
 def report(
@@ -153,6 +159,7 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
             n=level.n if level else 0,
             reason=_reason(level, change, shapley, without),
             dropped=_dropped(level, change),
+            cut_off=_cut_off(level),
         )
     held, gained = credit(GROGU, "level", step.index), credit(GROGU, "trajectory", step.index)
     grogu = None
@@ -236,6 +243,7 @@ def _total(run: Run, credit: _Credits, price: Price) -> Total:
             n=total.n,
             reason=_reason(total, before, last),
             dropped=_dropped(total),
+            cut_off=_cut_off(last, before),
         )
     gained = credit(GROGU, "total", None)
     return Total(

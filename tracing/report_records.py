@@ -59,6 +59,9 @@ class StepSePer(Record):
     dropped: tuple[str, ...] = ()
     """Keys of the passages that were kept from the reader, the first perhaps in part only, because
     the context was too long."""
+    cut_off: str | None = None
+    """Which replies `max_tokens` cut off, as "3 of 10 replies". What they mean is not known, and
+    the interval allows for it."""
 
 
 class StepGroGU(Record):
@@ -106,6 +109,8 @@ class TotalSePer(Record):
     reason: str | None = None
     dropped: tuple[str, ...] = ()
     """As of a step: of all evidence."""
+    cut_off: str | None = None
+    """As of a step: of all evidence, or else without any."""
 
 
 class Total(Record):

@@ -18,13 +18,16 @@ class Stop(NamedTuple):
     u0: Start
     """What the first set is compared with: nothing, or all candidates."""
     rouge: float | None
-    """ROUGE-L of two answers from which they are alike, which then stops instead of a like set."""
+    """ROUGE-L of two answers above which they are alike, which then stops instead of a like set."""
+    rouge_equal: bool = False
+    """Whether they are alike at exactly that, too, as in the authors' code."""
 
     def alike(self, state: State, text: str) -> bool:
         """Whether the answer `text` is like the one before."""
         if self.rouge is None or "reference" not in state:
             return False
-        return rouge_l(text, state["reference"]) >= self.rouge
+        found = rouge_l(text, state["reference"])
+        return found > self.rouge or (self.rouge_equal and found == self.rouge)
 
     def settle(self, state: State, update: Update) -> Update:
         """Count the iteration whose choice is in `update`; stop if it changed nothing or was the

@@ -90,14 +90,16 @@ def build(
     u0: Start = "sentinel",
     rerank: Rerank = "previous",
     rouge_stop: Share | None = None,
+    rouge_equal: bool = False,
     max_tokens: Count = 32,
 ) -> Graph:
     """`k` passages are kept of a utility ranking. Where the authors' code differs from the paper,
     it is the default: the first set is compared with nothing (`u0=candidates`: with all), and Ar
-    ranks its last ranking anew (`rerank=candidates`: the retriever's)."""
+    ranks its last ranking anew (`rerank=candidates`: the retriever's). But `rouge_stop` stops above
+    its value, as its paper says (figure 8); with `rouge_equal` at it, too."""
     if judgment == "pointwise" and variant != "As":
         raise UsageError(f"ITEM-{variant} works listwise only: judgment=pointwise needs variant=As")
-    stop = Stop(m, u0, rouge_stop)
+    stop = Stop(m, u0, rouge_stop, rouge_equal)
     nodes = {
         "pseudo_answer": pseudo_answer(form=answer, max_tokens=max_tokens, stop=stop),
         "rank_relevance": rank_relevance(form=answer),

@@ -14,7 +14,7 @@ from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.stages import Note
 from hopscope.runtime.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.step import step
-from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question, Run
+from hopscope.runtime.types import Decision, GenerationRequest, Hit, Passage, Question, Run
 from hopscope.tracing.coalitions import EMPTY, Coalitions, Unplayed, Values
 from hopscope.tracing.credit import leave_one_out, shapley
 from hopscope.tracing.games import Counterfactual, over_passages, over_steps
@@ -204,6 +204,22 @@ def test_a_run_that_does_not_repeat_itself_is_refused() -> None:
     other = Deps(reader=Speaker(lambda request: "Z"), retriever=deps.retriever)
     with pytest.raises(UsageError, match="does not repeat itself: step 1 reason was another"):
         check(record, workflow(), other)
+
+
+@pytest.mark.parametrize("change", [{}, {"stop_reason": "budget_calls"}])
+def test_a_run_that_a_policy_or_a_limit_ended_is_told_as_such(change: dict[str, str]) -> None:
+    """It was told to give the entailment, which had no part in it."""
+    record, deps = made()
+    decision = Decision(policy="value:model.json", retrieve=False, reason="not worth it")
+    *steps, last = record.steps
+    if not change:
+        last = last.model_copy(update={"decision": decision})
+    stopped = record.model_copy(update={"steps": (*steps[:-1], last), **change})
+    by = "a limit" if change else "the policy value:model.json"
+    with pytest.raises(UsageError, match=f"; {by} had a say in it.* take --mode frozen"):
+        check(stopped, workflow(), deps)
+    with pytest.raises(UsageError, match="4 now; give the --entailment"):
+        check(record.model_copy(update={"steps": record.steps[:-1]}), workflow(), deps)
 
 
 def test_another_reader_or_corpus_is_named() -> None:

@@ -13,18 +13,29 @@ from fakes import (
     ScriptedEntailment,
     passage,
     reply,
+    run_of,
 )
 from fakes import ScriptedReader as Scripted
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.errors import ContextOverflow, UsageError
 from hopscope.runtime.ports import Probabilities
-from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Question
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Measurement,
+    Provenance,
+    Question,
+)
+from hopscope.tracing import cut_off
+from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.caching import CachedEntailment, CachedReader
+from hopscope.tracing.credit import trajectory
 from hopscope.tracing.entailments import lexical
 from hopscope.tracing.meters import seper
 from hopscope.tracing.meters._beliefs import Belief
+from hopscope.tracing.report import report
 
 ONE = Question(text="Who?", answers=("g",))
 TWO = Question(text="Who?", answers=("g", "h"))
@@ -200,6 +211,72 @@ def test_a_context_that_does_not_fit_spoils_only_itself() -> None:
     found = meter.measure(ONE, [(), (passage("x"), passage("y")), (passage("x"),)])
     assert [m.value for m in found] == [1, None, 1]
     assert "exceed" in str(found[1].reason)
+
+
+def cut_replies(whole: Sequence[str], cut: Sequence[str]) -> list[Generation]:
+    return [*map(reply, whole), *(reply(text, finish_reason="length") for text in cut)]
+
+
+KNOWN = relations([{"a", "g"}], "abg")
+
+
+@pytest.mark.parametrize("kind", ["soft", "hard"])
+def test_a_reply_that_was_cut_off_is_neither_right_nor_wrong(kind: Any) -> None:
+    """It counted as whole: "Grand" was believed for "Grand Rovmar" by .90, and nothing told."""
+
+    def believed(replies: list[Generation]) -> Measurement:
+        known, size = ScriptedEntailment(KNOWN), len(replies)
+        return seper.build(Scripted([replies]), known, samples=size, kind=kind).measure(ONE, [()])[
+            0
+        ]
+
+    found = believed(cut_replies("aaab", "c"))
+    assert (found.value, found.n) == (0.75, 5)
+    # At its lower end it counts as wrong, at its upper as right.
+    wrong, right = (believed(cut_replies(texts, "")) for texts in ("aaabb", "aaaab"))
+    assert (found.low, found.high) == pytest.approx((wrong.low, right.high))
+    assert found.estimator == f"{wrong.estimator} with 1 of 5 replies cut off"
+    assert cut_off.replies(found.estimator) == "1 of 5 replies"
+    assert cut_off.untold(found.estimator) == wrong.estimator
+
+
+def test_where_most_replies_were_cut_off_nothing_is_measured() -> None:
+    replies = [cut_replies("a", "ccc")]
+    meter = seper.build(Scripted(replies), ScriptedEntailment(KNOWN), samples=4, max_tokens=1)
+    [found] = meter.measure(ONE, [()])
+    assert found.value is None
+    assert found.reason == (
+        "3 of 4 replies were cut off after 1 tokens, so what they mean is not known; raise -o "
+        "seper.max_tokens"
+    )
+
+
+def test_beliefs_are_compared_though_replies_of_one_were_cut_off() -> None:
+    """Their estimators are the same but for how many were cut off."""
+    replies = {(): cut_replies("bbb", "c"), ("x",): cut_replies("aaaa", "")}
+    meter = seper.build(ReaderByEvidence(replies), ScriptedEntailment(KNOWN), samples=4)
+    run = run_of("x", answers=["g"])
+    credits = appraise(run, [meter], [trajectory.build()], Provenance(reader="r"))
+    told = {(credit.rule, credit.step): credit.measurement for credit in credits}
+    assert told["total", None].value == 1
+    assert told["total", None].low is not None
+    found = report(run, credits)
+    assert found.total.seper is not None
+    assert found.total.seper.cut_off == "1 of 4 replies"
+
+
+@pytest.mark.parametrize("kind", ["soft", "hard"])
+def test_the_greedy_reply_is_one_and_no_sample(kind: Any) -> None:
+    """Ten equal greedy replies had an interval as of ten samples."""
+    reader = Scripted([[reply("a")]])
+    meter = seper.build(reader, ScriptedEntailment(KNOWN), temperature=0.0, kind=kind)
+    [found] = meter.measure(ONE, [()])
+    assert (found.value, found.n, found.low, found.high) == (1, 1, None, None)
+    assert [request.n for request in reader.generated[0]] == [1]
+    assert "samples=1, temperature=0.0" in meter.estimator
+    assert "interval" not in meter.estimator
+    with pytest.raises(UsageError, match="leave width out"):
+        seper.build(reader, lexical.build(), temperature=0.0, width=0.3)
 
 
 def test_the_estimator_spells_every_option() -> None:

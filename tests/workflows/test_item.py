@@ -117,6 +117,16 @@ def test_like_answers_stop_before_the_judgment() -> None:
     assert ids(result) == ["2"]
 
 
+@pytest.mark.parametrize(("equal", "reason"), [(False, "max_steps"), (True, "answer_stable")])
+def test_drafts_exactly_at_the_answer_stop_end_it_in_the_code_only(
+    equal: bool, reason: str
+) -> None:
+    """The paper stops where ROUGE-L is greater; it stopped where it was equal."""
+    replies: list[Reply] = ["Tarn", pick(2), "Tarn", pick(2), "Tarn", pick(2), "Tarn"]
+    result, *_ = ask(replies[: 4 if equal else 7], rouge_stop=1.0, rouge_equal=equal)
+    assert result.stop_reason == reason
+
+
 def test_with_the_answer_stop_an_unchanged_set_does_not_stop() -> None:
     result, *_ = ask(["a", pick(2), "b", pick(2), "c", pick(2), "d"], rouge_stop=0.7)
     assert result.stop_reason == "max_steps"

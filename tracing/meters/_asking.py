@@ -108,6 +108,11 @@ def as_asked(estimator: str, replies: Iterable[Generation]) -> str:
     return f"{estimator} without {'+'.join(sorted(refused))}" if refused else estimator
 
 
+def cut_off(replies: Iterable[Generation]) -> int:
+    """How many replies `max_tokens` ended. What these would have said nobody knows."""
+    return sum(reply.finish_reason == "length" for reply in replies)
+
+
 def overflow(request: GenerationRequest, error: ContextOverflow) -> Unmeasured:
     """The reason why a context that does not fit has no number: it is not made to fit here, as
     another context would be measured than was asked about."""

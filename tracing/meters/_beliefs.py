@@ -60,6 +60,11 @@ class Belief(Record):
     """SePer-H."""
     uncovered: float | None = None
     """Probability of the replies that an enumeration did not reach; None for samples."""
+    drawn: tuple[float, ...] = ()
+    """The weights of all samples, those cut off included; empty of an enumeration."""
+    cut_off: float = 0.0
+    """The share of this weight that the replies have which `max_tokens` cut off. They are not among
+    the samples, as what they mean is not known."""
     cut: str | None = None
     """Key of the passage that lost the end of its text to `context_words`."""
     dropped: tuple[str, ...] = ()

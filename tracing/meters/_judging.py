@@ -21,13 +21,15 @@ class Level(NamedTuple):
 
     value: float
     weights: tuple[float, ...]
-    """Of each reply."""
+    """Of each reply, those cut off included."""
     uncovered: float | None
     """Probability of the replies that an enumeration did not reach; None for samples."""
     unseen: Unseen | None = None
     """What samples leave open about other replies."""
     samples: tuple[Generation, ...] = ()
-    """The replies."""
+    """The replies whose meaning is known."""
+    cut: float = 0.0
+    """The share of the weight that the others have, which were cut off."""
 
 
 class Judge:
@@ -52,8 +54,8 @@ class Judge:
 
         def level(each: Replies) -> Asking[Level]:
             value = yield from ask(each.samples, each.weights, *self._known)
-            weights = tuple(each.weights.tolist())
-            return Level(value, weights, each.uncovered, each.unseen, each.samples)
+            weights = each.drawn or tuple(each.weights.tolist())
+            return Level(value, weights, each.uncovered, each.unseen, each.samples, each.cut)
 
         return self._settled(replies, level)
 
@@ -68,7 +70,8 @@ class Judge:
 
         def belief(each: Replies) -> Asking[Belief]:
             found = yield from _beliefs.believe(each.samples, each.weights, *self._known)
-            return found.model_copy(update={"uncovered": each.uncovered, "unseen": each.unseen})
+            open_ends = {"uncovered": each.uncovered, "unseen": each.unseen}
+            return found.model_copy(update={**open_ends, "drawn": each.drawn, "cut_off": each.cut})
 
         return self._settled(replies, belief)
 

@@ -1,6 +1,7 @@
 """What a reader replies to each context: samples, as many as are needed, or an enumeration."""
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -27,6 +28,10 @@ class Replies(NamedTuple):
     """Probability of the replies that an enumeration did not reach; None for samples."""
     unseen: Unseen | None = None
     """What samples leave open about other replies; None of an enumeration and of equal weights."""
+    drawn: tuple[float, ...] = ()
+    """The weights of all samples; those that were cut off are not in `samples`."""
+    cut: float = 0.0
+    """The share that those cut off have of the weight of all. Their meaning is not known."""
 
 
 class Sampled:
@@ -75,11 +80,23 @@ class Sampled:
         logprobs = likelihoods(samples, weight, self._meter)
         if isinstance(logprobs, Unmeasured):
             return logprobs
-        own = self._asked[key].temperature == 1
+        cut, asked = _asking.cut_off(samples), self._asked[key]
+        if 2 * cut > len(samples):
+            return Unmeasured(
+                f"{cut} of {len(samples)} replies were cut off after {asked.max_tokens} tokens, so "
+                f"what they mean is not known; raise -o {self._meter}.max_tokens"
+            )
+        weights = belief.weights(logprobs, weight)
+        whole = np.array([sample.finish_reason != "length" for sample in samples])
+        share = float(weights[~whole].sum() / weights.sum()) if cut else 0.0
+        # The belief is that of the replies whose meaning is known, to which raw weights do not sum.
+        scale = 1.0 if weight == "raw" or not cut else 1 / weights[whole].sum()
         return Replies(
-            samples,
-            belief.weights(logprobs, weight),
-            unseen=unseen(samples, logprobs, weight, own=own),
+            tuple(compress(samples, whole)),
+            weights[whole] * scale if cut else weights,
+            unseen=unseen(samples, logprobs, weight, own=asked.temperature == 1),
+            drawn=tuple(weights.tolist()),
+            cut=share,
         )
 
 

@@ -4,7 +4,8 @@
 
 It is negative, in nats and at most 0, where all replies mean the same, so that more is better: the
 credit of a step is by how much it made the replies agree. Replies are drawn, cut and weighed as
-SePer's are, and shared with it.
+SePer's are, and shared with it; of replies that `max_tokens` cut off nobody knows the meaning, so
+the entropy is that of the others.
 
 Caveat: a reader can be sure of something wrong, and evidence that names many candidates makes it
 less sure of a right guess.
@@ -27,7 +28,7 @@ from typing import Literal
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing import intervals
+from hopscope.tracing import cut_off, intervals
 from hopscope.tracing.clustering import Clustering, Equivalence
 from hopscope.tracing.intervals import Interval
 from hopscope.tracing.meters import _asking
@@ -179,7 +180,11 @@ class SemanticEntropy:
             value=-value,
             n=len(replies.samples),
             seed=self.seed,
-            estimator=_asking.as_asked(self.estimator, replies.samples),
+            estimator=cut_off.told(
+                _asking.as_asked(self.estimator, replies.samples),
+                len(replies.drawn) - len(replies.samples),
+                len(replies.drawn),
+            ),
             low=-max(around.high, value) if around else None,
             high=-min(around.low, value) if around else None,
             dropped=context.kept_back or None,

@@ -20,6 +20,10 @@ clusters are those of the replies in the order found, which replies found later 
 With `width`, samples are drawn until the interval is as narrow as asked for; `tracing.looks`
 says why that leaves the interval its level.
 
+What a reply that `max_tokens` cut off would have said is not known. The value is that of the other
+replies; for the interval those cut off count as wrong at its lower end and as right at its upper.
+The estimator tells how many they are; where they are more than half, nothing is measured.
+
 Source: eq. 6-11 and Algorithm 1; prompt, stop strings, weights and directions from the code.
 """
 
@@ -31,7 +35,7 @@ from hopscope.runtime import answers
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing import intervals, looks
+from hopscope.tracing import cut_off, intervals, looks
 from hopscope.tracing.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.clustering import Clustering, Equivalence
 from hopscope.tracing.meters import _asking, _replies
@@ -62,7 +66,8 @@ class SePer:
     width: float | None = None
     """Of the 95 % interval at which to stop sampling; None draws all samples."""
     temperature: float = 1.0
-    """Of sampling; the weights always come from the raw distribution."""
+    """Of sampling; the weights always come from the raw distribution. At 0 there is one reply, the
+    greedy one, which is no sample: n is 1 and there is no interval."""
     bound: float = 0.01
     """Enumerate until no more than this probability is uncovered, or"""
     budget: int = 1000
@@ -110,6 +115,10 @@ class SePer:
                 )
         if self.width is not None and (not 0 < self.width <= 1 or self.weight == "raw"):
             raise UsageError("SePer needs a width in (0, 1], and raw weights have no interval")
+        if self.width is not None and self.temperature == 0:
+            raise UsageError(
+                "SePer at temperature 0 has one reply and no interval: leave width out, or sample"
+            )
 
     @property
     def name(self) -> str:
@@ -131,6 +140,8 @@ class SePer:
     @property
     def _sizes(self) -> tuple[int, ...]:
         """At how many samples to look whether they are enough."""
+        if self.temperature == 0:
+            return (1,)
         several = self.width is not None and callable(getattr(self.reader, "more", None))
         return looks.sizes(self.samples) if several else (self.samples,)
 
@@ -142,7 +153,7 @@ class SePer:
         if self.method == "enumerate":
             options |= {"method": "enumerate", "bound": self.bound, "budget": self.budget}
         else:
-            options |= {"samples": self.samples, "temperature": self.temperature}
+            options |= {"samples": self._sizes[-1], "temperature": self.temperature}
             options |= {"weight": rules.weight}
         if self.width is not None:
             options |= {"width": self.width, "looks": "-".join(map(str, self._sizes))}
@@ -167,7 +178,7 @@ class SePer:
             options["thinking"] = "once"
         if self.method == "enumerate":
             options["interval"] = "certain"
-        elif rules.weight != "raw":
+        elif rules.weight != "raw" and self.temperature > 0:
             options["interval"] = "clopper-pearson-kish-unseen"
         return f"seper-{self.kind}({', '.join(f'{k}={v}' for k, v in options.items())})"
 
@@ -220,7 +231,7 @@ class SePer:
         asked = _asking.requests(
             question.text,
             [context.passages for context in contexts],
-            n=self.samples,
+            n=self._sizes[-1],
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             seed=self.seed,
@@ -259,7 +270,14 @@ class SePer:
             return False
         if isinstance(found, Belief):
             value = found.soft if self.kind == "soft" else found.hard
-            found = Level(value, found.weights, found.uncovered, found.unseen, found.samples)
+            found = Level(
+                value,
+                found.drawn or found.weights,
+                found.uncovered,
+                found.unseen,
+                found.samples,
+                found.cut_off,
+            )
         low, high = self._interval(found)
         return low is None or high is None or high - low > self.width
 
@@ -267,10 +285,15 @@ class SePer:
         value = self._value(level)
         if level.uncovered is not None:
             return value, min(1.0, value + level.uncovered)
-        if self.weight == "raw":
+        if self.weight == "raw" or self.temperature == 0:
             return None, None
         each = looks.level_each(len(self._sizes))
-        return intervals.weighted_mean(value, level.weights, each, unseen=level.unseen)
+        # What was cut off counts as wrong for the lower end and as right for the upper.
+        wrong = value * (1 - level.cut)
+        right = min(1.0, wrong + level.cut)
+        low, _ = intervals.weighted_mean(wrong, level.weights, each, unseen=level.unseen)
+        _, high = intervals.weighted_mean(right, level.weights, each, unseen=level.unseen)
+        return low, high
 
     def _value(self, level: Level) -> float:
         # A sum of weights that should be 1 may miss it.
@@ -282,11 +305,12 @@ class SePer:
         if isinstance(level, Unmeasured):
             return Measurement(value=None, reason=level.reason, seed=seed, estimator=self.estimator)
         low, high = self._interval(level)
+        drawn, estimator = len(level.weights), _asking.as_asked(self.estimator, level.samples)
         return Measurement(
             value=self._value(level),
-            n=len(level.weights),
+            n=drawn,
             seed=seed,
-            estimator=_asking.as_asked(self.estimator, level.samples),
+            estimator=cut_off.told(estimator, drawn - len(level.samples), drawn),
             low=low,
             high=high,
             certain=self.method == "enumerate" and low is not None,
