@@ -9,7 +9,8 @@ from rich.text import Text
 from hopscope.cli.appraise import Appraised
 from hopscope.cli.grid import Column, Grid
 from hopscope.cli.render import note, out, plain, print_json
-from hopscope.cli.run_table import context_cut, interval, spent
+from hopscope.cli.run_table import context_cut, interval, replies_cut, spent
+from hopscope.tracing import cut_off
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Credit, Measurement, Run
@@ -33,6 +34,8 @@ def show(run: "Run", measured: Appraised, *, json: bool) -> None:
     reasons = dict.fromkeys(c.measurement.reason for c in measured.credits if c.measurement.reason)
     for reason in reasons:
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
+    for meter, cut in _cut_off(measured).items():
+        console.print(Text(f"- {replies_cut(meter, cut)}", style="dim"))
     for meter, dropped in _dropped(measured).items():
         console.print(Text(f"- {context_cut(meter, dropped)}", style="dim"))
     appraisal = measured.appraisal
@@ -118,6 +121,15 @@ def _settings(measured: Appraised) -> str:
     provenance = measured.appraisal.provenance
     settings = {**provenance.settings, "seed": provenance.seed}
     return ", ".join(f"{key}={plain(str(value))}" for key, value in settings.items())
+
+
+def _cut_off(measured: Appraised) -> dict[str, str]:
+    """By meter the first replies that were cut off, where there are such."""
+    found: dict[str, str] = {}
+    for credit in measured.credits:
+        if cut := cut_off.replies(credit.measurement.estimator):
+            found.setdefault(credit.meter, cut)
+    return found
 
 
 def _dropped(measured: Appraised) -> dict[str, tuple[str, ...]]:

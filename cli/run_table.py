@@ -68,10 +68,17 @@ def show_run(
     for reason in _reasons(found):
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))
     if cut := _cut_off(found):
-        told = f"- SePer: {cut} were cut off: raise -o seper.max_tokens to know what they mean"
-        console.print(Text(told, style="dim"))
+        console.print(Text(f"- {replies_cut('seper', cut)}", style="dim"))
     if dropped := _dropped(found):
         console.print(Text(f"- {context_cut('SePer', dropped)}", style="dim"))
+
+
+def replies_cut(meter: str, cut: str) -> str:
+    """That a meter does not know what some replies would have said."""
+    from hopscope.cli.appraise import VARIANTS
+
+    option, _ = VARIANTS.get(meter, (meter, {}))
+    return f"{meter}: {cut} were cut off: raise -o {option}.max_tokens to know what they mean"
 
 
 def context_cut(meter: str, dropped: Iterable[str]) -> str:

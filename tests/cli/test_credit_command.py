@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import run_of
 from models import tiny_llama
 
 from hopscope.cli.appraise import Appraiser
 from hopscope.cli.main import main
+from hopscope.cli.run_table import replies_cut, show_run
+from hopscope.runtime.types import Credit, Measurement, Provenance
 from hopscope.store.experiment_records import Arm, Entry, Experiment
 from hopscope.store.store import Store
 
@@ -389,3 +392,28 @@ def test_control_c_keeps_the_credits_there_were(
 def test_an_unknown_run_is_told(capsys: pytest.CaptureFixture[str], database: list[str]) -> None:
     code, _, err = call(capsys, "credit", "nothing", *database)
     assert (code, "no run 'nothing'" in err) == (2, True)
+
+
+def test_replies_that_were_cut_off_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = "with 2 of 10 replies cut off"
+    level = Measurement(value=0.5, n=10, estimator=f"seper-soft() {told}", low=0.1, high=0.9)
+    run = run_of("x", answers=["g"])
+    values = {("level", 0): level, ("trajectory", 0): level.model_copy(update={"estimator": "t"})}
+    credits = [
+        Credit(
+            run_id=run.id,
+            step=step,
+            rule=rule,
+            meter="seper",
+            measurement=measurement,
+            provenance=Provenance(reader="r"),
+        )
+        for (rule, step), measurement in values.items()
+    ]
+    said = "seper: 2 of 10 replies were cut off: raise -o seper.max_tokens to know what they mean"
+    show_run(run, credits, json=False)
+    assert said in " ".join(capsys.readouterr().out.split())
+    show_run(run, credits, json=True)
+    [step] = json.loads(capsys.readouterr().out)["steps"]
+    assert step["credit"]["seper"]["cut_off"] == "2 of 10 replies"
+    assert said.replace("seper:", "seper_hard:", 1) == replies_cut("seper_hard", "2 of 10 replies")
