@@ -3,6 +3,7 @@ asked; and makers of records that tests read easily."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.runtime.types import (
@@ -72,6 +73,24 @@ class ScriptedReader:
         if len(requests) > len(self._scores):
             raise AssertionError(f"out of scores: asked for {len(requests)}")
         return [self._scores.pop(0) for _ in requests]
+
+
+class Ending:
+    """A random model seldom ends by itself: where it is cut off, its reply is taken to end. The
+    model must be able to give more samples."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self.name, self.score = inner, inner.name, inner.score
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        return self._ended(self._inner.generate(requests))
+
+    def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
+        return self._ended(self._inner.more(requests, first=first))
+
+    def _ended(self, found: list[list[Generation]]) -> list[list[Generation]]:
+        ended = {"finish_reason": "stop"}
+        return [[reply.model_copy(update=ended) for reply in replies] for replies in found]
 
 
 class ReaderByEvidence:

@@ -8,6 +8,7 @@ from typing import Any
 import models
 import openai_api
 import pytest
+from fakes import Ending
 from openai_api import Reply, Service
 
 from hopscope.runtime import prompts
@@ -201,9 +202,9 @@ def test_a_value_says_that_it_was_had_on_other_terms(server: Service) -> None:
         sure = GroGU(one, score="entropy", max_tokens=4)
         return [meter.measure(question, [evidence])[0] for meter in (seper, meanings, sure)]
 
-    plain = [value.estimator for value in values(reader(server))]
+    plain = [value.estimator for value in values(Ending(reader(server)))]
     server.refuses = openai_api.forbidding("temperature", "seed")
-    for value, before in zip(values(reader(server)), plain, strict=True):
+    for value, before in zip(values(Ending(reader(server))), plain, strict=True):
         approx = " approx" if before.endswith(" approx") else ""
         assert value.estimator == f"{before.removesuffix(approx)} without seed+temperature{approx}"
 

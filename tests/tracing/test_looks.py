@@ -6,7 +6,7 @@ from typing import Any
 import models
 import numpy as np
 import pytest
-from fakes import CONTRADICTS, ENTAILS, ScriptedEntailment, ScriptedReader, passage, reply
+from fakes import CONTRADICTS, ENTAILS, Ending, ScriptedEntailment, ScriptedReader, passage, reply
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.readers import hf
@@ -115,7 +115,8 @@ def test_on_a_real_reader_the_samples_are_those_drawn_at_once(
 ) -> None:
     """Never narrow, so all samples are drawn: the value is that of plain sampling, from the cache
     or not, and only the level of the interval differs."""
-    real = hf.build(model=str(models.tiny_llama(tmp_path_factory.mktemp("llama"))), device="cpu")
+    folder = models.tiny_llama(tmp_path_factory.mktemp("llama"))
+    real = Ending(hf.build(model=str(folder), device="cpu"))
     who = Question(text="Who?", answers=("e", "1"))
     options: Any = {"samples": 20, "max_tokens": 2}
     plain = seper.build(real, lexical.build(), **options)

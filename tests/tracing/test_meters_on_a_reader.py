@@ -2,7 +2,7 @@
 
 import models
 import pytest
-from fakes import ScriptedReader, run_of
+from fakes import Ending, ScriptedReader, run_of
 
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
@@ -21,7 +21,8 @@ RULES = [trajectory.build(), leave_one_out.build(), shapley.build(), solo.build(
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    return hf.build(model=str(models.tiny_llama(tmp_path_factory.mktemp("llama"))), device="cpu")
+    folder = models.tiny_llama(tmp_path_factory.mktemp("llama"))
+    return Ending(hf.build(model=str(folder), device="cpu"))
 
 
 def test_identities_hold_and_the_same_seed_gives_the_same_credits(reader: Reader) -> None:
