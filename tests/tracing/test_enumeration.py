@@ -7,7 +7,7 @@ from typing import Any
 
 import models
 import pytest
-from fakes import CONTRADICTS, ENTAILS, ScriptedEntailment, ScriptedReader, passage
+from fakes import CONTRADICTS, ENTAILS, Ending, ScriptedEntailment, ScriptedReader, passage
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -297,7 +297,7 @@ def test_the_interval_brackets_what_uniform_sampling_converges_to(reader: Any) -
     [certain] = meter.measure(who, [()])
     assert certain == meter.measure(who, [()])[0]
     [sampled] = seper.build(
-        CachedReader(reader), judge, samples=4000, weight="uniform", **options
+        CachedReader(Ending(reader)), judge, samples=4000, weight="uniform", **options
     ).measure(who, [()])
     assert certain.low is not None
     assert certain.high is not None
