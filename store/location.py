@@ -39,7 +39,7 @@ def resolve(location: str | Path | None) -> URL:
     backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
         raise UsageError(f"no support for {backend} databases: {_FORMS}")
-    if backend == "postgresql" and "@" in f"{url.username}{url.host}{url.port}{url.database}":
+    if backend == "postgresql" and "@" in f"{url.host}{url.database}":
         # Of two, the first ends the password: what follows it would be shown as the host.
         raise UsageError("a database URL has one @: write one in a name or a password as %40")
     if url.drivername not in _DRIVERS:

@@ -1,10 +1,11 @@
 """Hashes of rows, so that a change behind the store's back is found.
 
-A seal is over the values of rows as the records have them. Values that say nothing (NULL, 0, empty)
-are left out, so that a column which a later version adds with such a default breaks no seal.
+A seal is over the values of rows as the records have them. NULL is left out, and so is what a
+column has by the database's default, so that one which a later version adds breaks no seal.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -16,26 +17,36 @@ from hopscope.runtime.types import digest
 
 _NOT_SEALED = frozenset({"run", "number", "hash"})
 """Where a row is and its seal."""
+_NEGATIVE_ZERO = re.compile(r"-0\.0(?![0-9e])")
+"""SQLite forgets the sign of zero, and only of zero."""
 
 
 def seal(rows: Iterable[tuple[Table, Mapping[str, Any]]]) -> str:
     """16 hexadecimal digits for rows of one run, by the keys of their columns and in any order."""
     found: list[tuple[str, list[Any], list[Any]]] = []
     for table, row in rows:
-        own, all_keys = _keys(table)
-        said = [(key, value) for key in all_keys if (value := row.get(key))]
+        own, sealed = _keys(table)
+        said = [
+            (key, value)
+            for key, default in sealed
+            if (value := row.get(key)) is not None and value != default
+        ]
         found.append((table.name, [row[key] for key in own], said))
     found.sort(key=_place)
-    # SQLite forgets the sign of zero.
-    return digest(json.dumps(found, default=_instant).replace("-0.0", "0.0"))[:16]
+    return digest(_NEGATIVE_ZERO.sub("0.0", json.dumps(found, default=_instant)))[:16]
 
 
 @cache
-def _keys(table: Table) -> tuple[list[str], list[str]]:
-    """Of the columns that tell a row of a run from its others, and of all that are sealed, by name
-    in an order that does not change."""
+def _keys(table: Table) -> tuple[list[str], list[tuple[str, int | None]]]:
+    """The columns that tell a row of a run from its others; and all that are sealed, by name in an
+    order that does not change, each with the database's default. The only one there is is 0."""
     own = [column.key for column in table.primary_key if column.key not in _NOT_SEALED]
-    return own, sorted(column.key for column in table.columns if column.key not in _NOT_SEALED)
+    sealed = [
+        (column.key, None if column.server_default is None else 0)
+        for column in table.columns
+        if column.key not in _NOT_SEALED
+    ]
+    return own, sorted(sealed)
 
 
 def _place(row: tuple[str, list[Any], list[Any]]) -> tuple[str, list[Any]]:

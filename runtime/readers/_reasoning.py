@@ -7,6 +7,7 @@ one text, between marks. OpenAI tells of its models' thoughts only how many toke
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 from hopscope.runtime.readers._choices import Choice
@@ -31,9 +32,11 @@ def counts(told: Any, choices: Sequence[Choice], usages: Sequence[Usage]) -> lis
     whole = _told(told)
     if whole is not None:
         total = sum(lengths)
-        shares = [length / total for length in lengths] if total else [1.0, *[0.0] * len(lengths)]
-        found = [round(whole * share) for share in shares[: len(choices)]]
-        return [whole - sum(found[1:]), *found[1:]]
+        if not total:
+            return [whole, *[0] * (len(lengths) - 1)]
+        # Rounded where one ends and the next begins, none is below 0, and together they are all.
+        ends = [round(whole * end / total) for end in accumulate(lengths, initial=0)]
+        return [end - start for start, end in pairwise(ends)]
     output = sum(usage.output_tokens for usage in usages)
     text = sum(len(choice.text) for choice in choices) + sum(lengths)
     return [round(output * length / text) if text else 0 for length in lengths]

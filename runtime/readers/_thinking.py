@@ -22,7 +22,7 @@ or always and for so many tokens at most."""
 LIMIT = 4096
 """Tokens of a thought at most, unless told."""
 SEPARATORS = 8
-"""Tokens of white space, or of the chat's format, between a thought and the answer at most."""
+"""Tokens of white space before a thought at most, and of that or of the chat's format behind it."""
 
 
 class Marks(NamedTuple):
@@ -122,6 +122,8 @@ class Watch:
         """What the last piece holds of the answer, where a thought ended within it."""
         self._begun: str | None = None if opening.opened else ""
         """The reply so far, while it may yet turn out to begin with a mark."""
+        self._blanks = 0
+        """Pieces of white space before it."""
         self._thought: list[str] = []
         self._tail = ""
         """The end of the thought, in which the closing mark may have begun."""
@@ -145,7 +147,8 @@ class Watch:
                     self._think(begun[len(mark) :] if mark is marks.open else begun)
                     return
         marks_begun = (m.startswith(begun) for pair in self._marks for m in (pair.open, pair.close))
-        self.answering = not any(marks_begun)
+        self._blanks += not begun
+        self.answering = self._blanks > SEPARATORS or not any(marks_begun)
 
     def _think(self, piece: str) -> None:
         assert self.within is not None

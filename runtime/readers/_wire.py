@@ -67,7 +67,7 @@ class Wire(NamedTuple):
         """
         if self.vocabulary:
             return self.vocabulary.renderer.prompt_ids(prompt, thought)
-        if thought:
+        if thought is not None:  # empty, it may be one that the server keeps to itself
             raise NotOffered(
                 f"{self.name} cannot be given a thought: that takes the model's tokenizer "
                 "(tokenizer=FOLDER_OR_ID)"
@@ -122,7 +122,7 @@ class Wire(NamedTuple):
     ) -> Generation:
         """The record of one continuation. What the server did not tell is not in it."""
         thought = _reasoning.thought(choice, usage.thinking_tokens)
-        if thought is not None:
+        if thought is not None or len(choice.tokens) > request.max_tokens:
             choice = _reasoning.answer_only(choice, self._pieces(prompt, choice.tokens), request)
         choice = _stopped(choice, request.stop)
         end = ending(choice, self._pieces(prompt, choice.tokens), request.stop)

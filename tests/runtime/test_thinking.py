@@ -134,6 +134,14 @@ def test_a_reply_without_a_thought_is_an_answer(style: str) -> None:
     assert (first.text, first.finish_reason) == ("", "stop")
 
 
+def test_a_reply_of_nothing_but_white_space_ends() -> None:
+    """It was waited for a mark for ever."""
+    found, draft = written("qwen3", "\n " * 40, stop=())
+    assert (found.thought, found.finish_reason, draft.steps) == (None, "length", 10)
+    stopped, draft = written("qwen3", "\n " * 40)
+    assert (stopped.text, stopped.finish_reason, draft.steps < 12) == ("", "stop", True)
+
+
 def test_marks_within_an_answer_are_text() -> None:
     found, _ = written("qwen3", "Lisbon <think> yes </think> no", max_tokens=40)
     assert found.text == "Lisbon <think> yes </think> no"

@@ -12,7 +12,10 @@ from openai_api import CONTEXT, Reply, Service
 from hopscope.runtime import prompts
 from hopscope.runtime.errors import NotOffered
 from hopscope.runtime.readers import hf, openai
+from hopscope.runtime.readers._choices import Choice
+from hopscope.runtime.readers._reasoning import counts
 from hopscope.runtime.types import GenerationRequest, Passage, Usage
+from hopscope.tracing.meters._asking import Unmeasured, generate, thought_once
 
 EVIDENCE = [Passage(title="Alba", text="Alba is a film directed by Bruno Costa.")]
 PROMPT = prompts.short_answer("Where was Bruno Costa born?", EVIDENCE)
@@ -106,6 +109,25 @@ def test_stop_strings_and_max_tokens_hold_for_the_answer_only(plain: Service) ->
     assert client.name.endswith(":chat:thinking=50")
 
 
+def test_limits_hold_for_a_reply_without_a_thought(plain: Service) -> None:
+    """The server was given room for one."""
+    pieces = ("Lis", "bon", " in Por", "tugal", "</s>")
+    plain.planned = [told({"content": "Lisbon in Portugal"}, pieces)]
+    [[found]] = reader(plain, thinking="on").generate([request(max_tokens=3)])
+    assert (found.text, found.tokens) == ("Lisbon in Por", pieces[:3])
+    assert (found.finish_reason, found.thought) == ("length", None)
+
+
+def test_tokens_of_thoughts_are_shared_out_whole() -> None:
+    """None is below 0, as the first was that had the shortest thought of ten."""
+    thoughts = ["", *["a film by Bruno Costa"] * 9]
+    choices = [Choice("Lisbon", "stop", None, False, (), thought) for thought in thoughts]
+    usage = {"completion_tokens_details": {"reasoning_tokens": 905}}
+    found = counts(usage, choices, [Usage()] * 10)
+    assert (found[0], sum(found)) == (0, 905)
+    assert set(found[1:]) == {100, 101}
+
+
 def test_a_server_that_thinks_unexpectedly_is_asked_again(plain: Service) -> None:
     """Its thought was cut at a stop string and at the answer's limit: both are for answers."""
     cut = {"content": None, "reasoning_content": "A film."}
@@ -163,6 +185,18 @@ def test_servers_are_told_whether_to_think(vllm: Service, plain: Service) -> Non
 
 def told_nothing() -> Reply:
     return told({"content": "Lisbon"})
+
+
+def test_a_chat_cannot_be_given_a_thought_that_is_kept_secret(plain: Service) -> None:
+    """Each sample had a thought of its own, and was measured as if there were one for all."""
+    secret = {"content": "Lisbon"}
+    plain.planned = [told(secret, reasoning=30) for _ in range(9)]
+    asked = {("evidence",): request(n=3)}
+    ready, failed = thought_once(reader(plain), asked)
+    assert failed == {}
+    [found] = generate(reader(plain), list(ready.values()))
+    assert isinstance(found, Unmeasured)
+    assert "cannot be given a thought" in found.reason
 
 
 def test_a_chat_cannot_be_given_a_thought(plain: Service) -> None:

@@ -13,6 +13,7 @@ from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Appraisal, Pairs, Question, RunError, Usage
 from hopscope.store.experiment_records import Entry
 from hopscope.store.schema import metadata
+from hopscope.store.seals import seal
 from hopscope.store.store import Store
 
 CHECKED = (
@@ -121,3 +122,17 @@ def test_a_step_that_is_gone_is_found(store: Store) -> None:
     with store._database.writing() as connection:
         connection.execute(text("DELETE FROM generations WHERE run = 1"))
     assert [fault.table for fault in store.verify()] == ["runs"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "was", "now"),
+    [("credits", "value", -0.05, 0.05), ("steps", "parse_ok", False, None)],
+)
+def test_a_sign_and_a_no_that_turns_to_nothing_are_found(
+    table: str, column: str, was: Any, now: Any
+) -> None:
+    """-0.05 was read as a zero with a sign, and False as what says nothing."""
+    own = metadata.tables[table]
+    row = {each.key: 1 for each in own.primary_key}
+    assert seal([(own, row | {column: was})]) != seal([(own, row | {column: now})])
+    assert seal([(own, row | {column: -0.0})]) == seal([(own, row | {column: 0.0})])

@@ -72,6 +72,7 @@ def test_an_at_sign_in_a_password_does_not_end_it() -> None:
         Store.open("postgresql://me:kept@itself@127.0.0.1/runs")
     assert "itself" not in str(caught.value)
     assert resolve("postgresql://me:kept%40itself@127.0.0.1/runs").password == "kept@itself"
+    assert resolve("postgresql://me%40server:pw@127.0.0.1/runs").username == "me@server"
 
 
 @on_postgresql
