@@ -113,7 +113,8 @@ class Habit:
         tokenize: Callable[[str], list[int]],
     ) -> Opening | None:
         """How a reply to a prompt of so many tokens may begin; None where it cannot think. Where
-        nobody expects a thought, one is known when it comes and gets as much room as the answer.
+        nobody expects a thought, one is known when it comes and gets as much room as the answer, or
+        what room there is.
         """
         if not self.marks:
             return None
@@ -127,6 +128,8 @@ class Habit:
             return opening
         bridge = opening.room - opening.limit
         room = context - prompt - request.max_tokens - bridge
+        if room < 1 and not expected:
+            return None
         return opening._replace(limit=max(1, min(wanted, room)))
 
     @property

@@ -29,15 +29,15 @@ def counts(told: Any, choices: Sequence[Choice], usages: Sequence[Usage]) -> lis
     """Tokens of each choice's thought: as the server tells, shared out by length; or else the part
     of all tokens that the thought has of the text."""
     lengths = [len(choice.thought or "") for choice in choices]
+    output = sum(usage.output_tokens for usage in usages)
     whole = _told(told)
     if whole is not None:
-        total = sum(lengths)
+        whole, total = min(whole, output), sum(lengths)
         if not total:
             return [whole, *[0] * (len(lengths) - 1)]
         # Rounded where one ends and the next begins, none is below 0, and together they are all.
         ends = [round(whole * end / total) for end in accumulate(lengths, initial=0)]
         return [end - start for start, end in pairwise(ends)]
-    output = sum(usage.output_tokens for usage in usages)
     text = sum(len(choice.text) for choice in choices) + sum(lengths)
     return [round(output * length / text) if text else 0 for length in lengths]
 

@@ -32,7 +32,7 @@ def usages(
         raise ValueError("no choices")
     # A prompt is never empty: servers that tell 0 tell nothing.
     read = _count(told, "prompt_tokens") or (len(body["prompt"]) if vocabulary else None)
-    written = _count(told, "completion_tokens")
+    written = _written(told)
     counts = [len(choice.tokens) for choice in choices]
     listed = all(choice.tokens or not choice.text for choice in choices)
     if written is None and not listed and vocabulary:
@@ -47,6 +47,16 @@ def usages(
         uncounted=0 if read and (written is not None or listed) else 1,
     )
     return [first, *(Usage(output_tokens=count) for count in counts[1:])]
+
+
+def _written(told: Any) -> int | None:
+    """Tokens of all replies. xAI counts those of thoughts in the total only."""
+    asked, answered, total = (
+        _count(told, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+    )
+    if asked is None or answered is None or total is None:
+        return answered
+    return max(answered, total - asked)
 
 
 def _tokens(choice: Choice, vocabulary: "Vocabulary") -> int:

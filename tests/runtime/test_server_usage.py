@@ -11,6 +11,9 @@ from openai_api import Service
 
 from hopscope.runtime import prompts
 from hopscope.runtime.readers import openai
+from hopscope.runtime.readers._choices import Choice
+from hopscope.runtime.readers._reasoning import counts
+from hopscope.runtime.readers._usage import usages
 from hopscope.runtime.types import GenerationRequest, Usage
 
 ASKED = GenerationRequest(prompt=prompts.short_answer("Who?"), n=2, temperature=1.0, max_tokens=8)
@@ -74,6 +77,20 @@ def test_with_a_tokenizer_they_are_counted(server: Service, folder: Path) -> Non
     assert found == Usage(
         input_tokens=whole.input_tokens, output_tokens=2 * (tokens + end), calls=1
     )
+
+
+@pytest.mark.parametrize(("total", "output", "thinking"), [(62, 42, 30), (None, 12, 12)])
+def test_tokens_of_thoughts_are_among_those_of_replies(
+    total: int | None, output: int, thinking: int
+) -> None:
+    """Some servers count them in the total only: they were missing, and a price that is lower for
+    thoughts than for answers made the cost fall below 0."""
+    thoughts = {"completion_tokens_details": {"reasoning_tokens": 30}}
+    told = {"prompt_tokens": 20, "completion_tokens": 12, "total_tokens": total, **thoughts}
+    choices = [Choice("Lisbon", "stop", None, False, ())]
+    found = usages(told, choices, {}, None)
+    assert [usage.output_tokens for usage in found] == [output]
+    assert counts(told, choices, found) == [thinking]
 
 
 @pytest.mark.parametrize(

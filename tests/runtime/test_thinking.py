@@ -313,6 +313,15 @@ def test_a_thought_has_to_fit_the_context(tmp_path: Path) -> None:
     assert found.usage.input_tokens + found.usage.output_tokens <= 512
 
 
+def test_what_fits_without_a_thought_fits(thinker: Any) -> None:
+    """Room for a thought that nobody expects was asked for, too, and a context that was full was
+    refused."""
+    asked = request(thought="", stop=())
+    used = thinker.generate([asked])[0][0].usage.input_tokens
+    [[found]] = thinker.generate([asked.model_copy(update={"max_tokens": 512 - used})])
+    assert found.usage.input_tokens + found.usage.output_tokens <= 512
+
+
 # --- runs and meters --------------------------------------------------------------------------
 
 

@@ -123,7 +123,7 @@ def test_tokens_of_thoughts_are_shared_out_whole() -> None:
     thoughts = ["", *["a film by Bruno Costa"] * 9]
     choices = [Choice("Lisbon", "stop", None, False, (), thought) for thought in thoughts]
     usage = {"completion_tokens_details": {"reasoning_tokens": 905}}
-    found = counts(usage, choices, [Usage()] * 10)
+    found = counts(usage, choices, [Usage(output_tokens=120)] * 10)
     assert (found[0], sum(found)) == (0, 905)
     assert set(found[1:]) == {100, 101}
 
