@@ -83,7 +83,7 @@ class Given(NamedTuple):
             mode=self.mode,
             over=self.over,
             corpus=self.corpus or of.corpus,
-            reader=wiring.thoughtful(self.reader or of.reader, self.thinking),
+            reader=wiring.reader_or_own(self.reader, of.reader, self.thinking),
             entailment=self.entailment or of.entailment,
             samples=self.samples or of.samples,
             seed=self.seed,

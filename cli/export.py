@@ -164,7 +164,6 @@ def trec(
     db: Database = None,
 ) -> None:
     """Rankings and labels for trec_eval: a .run file for each workflow, and one qrels file."""
-    reader = reader and wiring.thoughtful(reader, thinking)
     from hopscope.lab.export import trec as forms
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.store.store import Store
@@ -175,7 +174,8 @@ def trec(
         check_free([*paths.values(), out / "qrels"], overwrite=overwrite)
         erag, binary = None, False
         if labels is By.erag:
-            erag, binary = _erag(found, metric, reader=reader, entailment=entailment, seed=seed)
+            spec = _reader(found, reader, thinking)
+            erag, binary = _erag(metric, reader=spec, entailment=entailment, seed=seed)
         ranked: dict[str, list[forms.Ranked]] = {arm.label: [] for arm in found.arms}
         labelled: list[tuple[str, Labels]] = []
         failed: dict[str, str] = {}
@@ -281,7 +281,6 @@ def preferences(
 
     What is appraised is kept in the folder: the same command goes on where it stopped.
     """
-    reader = reader and wiring.thoughtful(reader, thinking)
     from fractions import Fraction
 
     from hopscope.lab.export import preferences as forms
@@ -299,7 +298,7 @@ def preferences(
             asked.setdefault(item.question, []).extend([run] if run else [])
     if not asked:
         raise UsageError(f"nothing of {experiment} is done yet: go on with `hopscope eval`")
-    spec = reader or str(found.settings.get("reader") or wiring.TINY)
+    spec = _reader(found, reader, thinking)
     searched = corpus or str(found.settings.get("corpus") or wiring.HOPLAND)
     model, judge = _meter(meter, spec, entailment, samples=samples, seed=seed, option=option)
     kept = Candidates(
@@ -358,15 +357,17 @@ def _done(store: "Store", found: "Experiment") -> "Iterator[tuple[Item, Run | No
             yield item, store.load(item.outcome.run_id) if item.outcome else None
 
 
-def _erag(
-    found: "Experiment", metric: str, *, reader: str | None, entailment: str, seed: int
-) -> "tuple[ERAG, bool]":
+def _reader(found: "Experiment", named: str | None, thinking: str | None) -> str:
+    own = str(found.settings.get("reader") or wiring.TINY)
+    return wiring.reader_or_own(named, own, thinking)
+
+
+def _erag(metric: str, *, reader: str, entailment: str, seed: int) -> "tuple[ERAG, bool]":
     from hopscope.tracing.caching import CachedReader
     from hopscope.tracing.erag import ERAG
 
-    spec = reader or str(found.settings.get("reader") or wiring.TINY)
-    judged = metrics.metric(metric, reader=spec, entailment=entailment)
-    return ERAG(CachedReader(wiring.reader(spec)), judged, seed=seed), judged.binary
+    judged = metrics.metric(metric, reader=reader, entailment=entailment)
+    return ERAG(CachedReader(wiring.reader(reader)), judged, seed=seed), judged.binary
 
 
 def _labels_of_erag(erag: "ERAG", run: "Run") -> "Labels":

@@ -110,6 +110,18 @@ def thoughtful(spec: str, thinking: str | None) -> str:
     raise UsageError(f"--thinking {thinking}: the reader {kind} does not think; name another")
 
 
+def reader_or_own(named: str | None, own: str, thinking: str | None) -> str:
+    """The name of a reader that is given, or else an experiment's own, of which `--thinking` takes
+    the place of what it was made with.
+
+    Raises:
+        UsageError: as `thoughtful`.
+    """
+    if named is None and thinking is not None:
+        own = re.sub(",thinking=[^,]*", "", own)
+    return thoughtful(named or own, thinking)
+
+
 def reader(spec: str) -> "Reader":
     """`tiny`, the embedded reader, `hf:ID_OR_FOLDER`, any causal language model,
     `vllm:ID_OR_FOLDER`, the same by vLLM, or `openai:URL#MODEL`, a model on a server; options

@@ -108,6 +108,13 @@ def test_options_of_what_is_not_measured_are_not_taken_over() -> None:
         golds=(),
     )
     assert given.wanted(of).options == {"seper.weight": "uniform"}
+    # Of the experiment's own reader `--thinking` holds, and was passed over without a word.
+    thinks = of._replace(reader="hf:FOLDER,thinking=on,dtype=float32")
+    assert given.wanted(thinks).reader == "hf:FOLDER,thinking=on,dtype=float32"
+    told = given._replace(thinking="off")
+    assert told.wanted(thinks).reader == "hf:FOLDER,dtype=float32,thinking=off"
+    named = told._replace(reader="hf:OTHER,thinking=on")
+    assert named.wanted(thinks).reader == "hf:OTHER,thinking=on"
     assert given._replace(meters=("grogu",), options={"a.b": "c"}).wanted(of).options == {
         "a.b": "c"
     }
