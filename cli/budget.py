@@ -103,8 +103,9 @@ def _shown(credits: "list[Credit]") -> "list[Credit]":
 def _told(row: "Explained") -> list[str]:
     decided = row.decision
     choice = "retrieve" if decided.retrieve else "stop"
+    plural = "" if decided.retrieval == 1 else "s"
     lines = [
-        f"{row.step:3d}  after {decided.retrieval} retrievals: {choice}"
+        f"{row.step:3d}  after {decided.retrieval} retrieval{plural}: {choice}"
         f"  ({render.plain(decided.policy)})",
         f"     {render.plain(decided.reason)}",
     ]

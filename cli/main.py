@@ -18,11 +18,17 @@ STOPPED = 130
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; errors become one message on stderr."""
+    _open_streams()
     try:
         _run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # while modules are imported; commands see to it themselves
         print("hopscope: stopped", file=sys.stderr)
         sys.exit(STOPPED)
+    except SystemExit as stop:
+        # A command that does not see to it; typer ends it with the code alone.
+        if stop.__context__ and isinstance(stop.__context__.__cause__, KeyboardInterrupt):
+            print("hopscope: stopped", file=sys.stderr)
+        raise
     finally:
         _write_out()
 
@@ -73,6 +79,23 @@ def _run(given: list[str]) -> None:
             "what was stored before is kept; HOPSCOPE_TRACEBACK=1 shows where it happened"
         )
         sys.exit(1)
+
+
+def _open_streams() -> None:
+    """Have closed standard streams lead nowhere, as with `>/dev/null`.
+
+    A database would otherwise be opened under the number of stdout or stderr, and what libraries
+    print there would be written into it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # under the lowest free number, which is this one
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _tell(message: str) -> None:

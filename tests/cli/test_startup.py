@@ -100,3 +100,29 @@ def test_without_a_command_first_all_are_mounted(capsys: pytest.CaptureFixture[s
         main(["--help", "ls"])
     listed = capsys.readouterr().out
     assert [name for name in COMMANDS if f" {name} " not in listed] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "closed", "code"),
+    [("ls", ">&-", 0), ("ls", "<&- >&- 2>&-", 0), ("show nothere", "2>&-", 2)],
+)
+def test_closed_standard_streams_lead_nowhere(asked: str, closed: str, code: int, db: Path) -> None:
+    """`ls >&-` ended in a traceback, `show nothere 2>&-` in exit code 1."""
+    command = f'"{sys.executable}" -m hopscope.cli {asked} --db "{db}" {closed}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_a_stopped_command_says_so(
+    db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`index build` and `ls` ended with 130 and without a word."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "__init__", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main(["ls", "--db", str(db)])
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "hopscope: stopped\n"
