@@ -97,7 +97,7 @@ class Ledger:
         counting = [name for name in ("tokens", "cost") if name in self.limits.given]
         if self.limits.cost is not None and not usage.uncounted and self.price.of(usage) is None:
             raise ReaderError("the limit of cost cannot hold, since the model's price is not known")
-        if usage.uncounted and counting:
+        if self.usage.uncounted and counting:  # by an earlier part of the run, too
             raise ReaderError(
                 f"the limit of {counting[0]} cannot hold, since the server does not tell how many "
                 "tokens a request took: give the model's tokenizer (reader option "

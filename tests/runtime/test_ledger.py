@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopscope.runtime.errors import BudgetExceeded, UsageError
+from hopscope.runtime.errors import BudgetExceeded, ReaderError, UsageError
 from hopscope.runtime.ledger import Ledger, Limits
 from hopscope.runtime.prices import ModelPrice, Price, Prices, prices
 from hopscope.runtime.run import Run, run
 from hopscope.runtime.state import Deps
-from hopscope.runtime.types import Usage
+from hopscope.runtime.types import Step, Usage
 from hopscope.tracing.entailments import lexical
 from tests.probes import Speaker
 from tests.talk import ScriptedRetriever
@@ -188,3 +188,14 @@ def test_a_broken_table_says_where(tmp_path: Path, text: str, told: str) -> None
         prices(own)
     with pytest.raises(UsageError, match="cannot be read"):
         prices(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("limits", [Limits(cost=1e-6), Limits(tokens=1)])
+def test_what_nobody_counted_before_a_run_went_on_is_not_nothing(limits: Limits) -> None:
+    """The limit of cost held for nothing from then on."""
+    ledger = Ledger(limits, PRICE)
+    begun = {"index": 0, "name": "read", "kind": "generate", "started": "2026-01-01T00:00:00Z"}
+    begun |= {"seconds": 1.0, "usage": Usage(calls=1, uncounted=1)}
+    ledger.recall([Step.model_validate(begun)])
+    with pytest.raises(ReaderError, match="cannot hold"):
+        ledger.called(Usage(input_tokens=9, output_tokens=9, calls=1), 1.0)
