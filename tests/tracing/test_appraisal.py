@@ -29,8 +29,9 @@ def by_rule(credits: list) -> dict[tuple[str, int | None], Measurement]:  # type
 
 
 def test_a_chain_credits_the_last_hop_in_order_and_both_by_shapley() -> None:
-    """The reader answers right only when it sees both passages."""
-    right, wrong = [reply("g")] * 10, [reply("b")] * 10
+    """The reader answers right only when it sees both passages. It is sure of what it says, so that
+    no unseen reply has room in the intervals."""
+    right, wrong = [reply("g", [-1e-4])] * 10, [reply("b", [-1e-4])] * 10
     reader = ReaderByEvidence({(): wrong, ("x",): wrong, ("y",): wrong, ("x", "y"): right})
     entailment = ScriptedEntailment({("g", "g"): ENTAILS, ("b", "g"): NEUTRAL, ("g", "b"): NEUTRAL})
     run = run_of("x", "", "y", answers=["g"])
