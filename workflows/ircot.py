@@ -34,11 +34,8 @@ EQUATION = re.compile(r"\d [+-] \d[\d,]*+(?:\.\d++)?+(?<=\d) = \d")
 
 
 def next_query(question: str, thoughts: Sequence[str]) -> str:
-    """The last sentence that states something new, else the question; question words dropped.
-
-    As in the authors' code, equations are sums and differences with spaces around their signs, and
-    a question word with a mark attached ("Who?") stays.
-    """
+    """The last sentence that states something new, else the question; question words dropped. As in
+    the authors' code, equations are spaced sums and differences, and "Who?" stays."""
     facts = [
         thought
         for thought in thoughts

@@ -72,7 +72,7 @@ def rank_utility(
     state: State, deps: Deps, *, k: int, again: bool, form: Form, stop: Stop
 ) -> Update:
     """U_t, the first `k` by utility given a_t, of R_t or else of the candidates."""
-    before = state.get("by_utility", state["candidates"]) if again else state["candidates"]
+    before = state.get("by_utility" if again else "candidates", state["candidates"])
     listed = state.get("by_relevance", before)
     ranked, ok = rank(deps, state["question"].text, listed, "utility", state["reference"], form)
     update: Update = {"by_utility": ranked, **choose(state, ranked[:k], ok), **record(ranked, ok)}
@@ -90,13 +90,12 @@ def build(
     u0: Start = "sentinel",
     rerank: Rerank = "previous",
     rouge_stop: Share | None = None,
-    rouge_equal: bool = False,
+    rouge_equal: bool = False,  # whether at that value, too
     max_tokens: Count = 32,
 ) -> Graph:
-    """`k` passages are kept of a utility ranking. Where the authors' code differs from the paper,
-    it is the default: the first set is compared with nothing (`u0=candidates`: with all), and Ar
-    ranks its last ranking anew (`rerank=candidates`: the retriever's). But `rouge_stop` stops above
-    its value, as its paper says (figure 8); with `rouge_equal` at it, too."""
+    """`k` passages are kept of a utility ranking. As in the authors' code the first set is compared
+    with nothing (`u0=candidates`: with all) and Ar ranks its last ranking (`rerank=candidates`: the
+    retriever's) anew; as in the paper `rouge_stop` stops above its value."""
     if judgment == "pointwise" and variant != "As":
         raise UsageError(f"ITEM-{variant} works listwise only: judgment=pointwise needs variant=As")
     stop = Stop(m, u0, rouge_stop, rouge_equal)
