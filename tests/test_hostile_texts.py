@@ -17,6 +17,8 @@ import pytest
 import hopscope
 from hopscope.runtime import answers, final_answer, key_lists, secrecy, sentences, shortening
 from hopscope.runtime.compressors import _budget
+from hopscope.runtime.corpora.chunks import Chunking
+from hopscope.runtime.corpora.reading import Draft
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.rerankers import _permutation, _selection
 from hopscope.runtime.retrievers import _english
@@ -73,6 +75,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "answers.token_f1": lambda text: answers.token_f1(text, [f"{text} x"]),
     "final_answer": final_answer.extract_answer,
     "key_lists": lambda text: (key_lists.read(text), key_lists.read(f"[{text}]")),
+    "chunks": lambda text: list(Chunking(100, 20).split(Draft(text=text))),
     "secrecy": lambda text: secrecy.shown(text, KEY),
     "shortening": lambda text: shortening.cut(Passage(text=text), 10),
     "_budget.units": lambda text: _budget.units(pieces(text), [0.0] * len(pieces(text)), "word"),
@@ -108,16 +111,22 @@ PARSERS: dict[str, Callable[[str], object]] = {
 SLOW = ("equivalence", "_paragraphs")
 """They compare letter by letter, within bounds, which takes tenths of a second; a fifth will do."""
 ELSEWHERE = {
+    "cut_off": "our own names of estimators",
     "expression": "the user's own",
     "expression_parser": "the user's own",
     "json_records": "tests/runtime/test_corpus.py",
+    "markdown": "matches each line of a file from its beginning",
+    "prices": "the end of a model's name",
+    "reading": "single characters",
     "sentences": "below",
+    "_defusing": "tests/runtime/test_defusing.py",
     "_english": "constants of `_reading`",
     "_faiss": "the library's own error",
     "_java": "the machine's own version",
     "_opensearch": "the user's own index name",
     "_remote": "an error that `secrecy` has cut",
     "_rendering": "literal markers only",
+    "_terms": "an error that `secrecy` has cut",
 }
 """Modules with expressions that the table does not name, and why."""
 

@@ -105,10 +105,9 @@ def build(
         "judge_utility": judge_utility(how=judgment, form=answer, stop=stop),
         "rank_utility": rank_utility(k=k, again=rerank == "previous", form=answer, stop=stop),
     }
-    loop = LOOPS[variant]
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", _candidates.retrieve(candidates=candidates))
-    for name in loop:
+    for name in (loop := LOOPS[variant]):
         graph.add_node(name, nodes[name])
     graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +100,9 @@ def test_the_same_seed_gives_the_same_run(
 
 
 def test_the_table_is_printed_for_people(
-    capsys: pytest.CaptureFixture[str], database: list[str]
+    capsys: pytest.CaptureFixture[str], database: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     code, out = call(capsys, "demo", *database)
     assert code == 0
     assert "ΔSePer [95 %]" in out
@@ -130,7 +132,8 @@ def test_closed_book_has_nothing_to_credit(
 def test_ones_own_corpus_and_model(
     capsys: pytest.CaptureFixture[str], database: list[str], tmp_path: Path
 ) -> None:
-    """A corpus indexed from JSON lines, a causal language model from a folder."""
+    """A corpus indexed from JSON lines, a causal language model from a folder. It ends its replies,
+    as those that are cut off have no known meaning."""
     lines = [
         {"id": "a", "title": "Moon Harbor", "text": "Moon Harbor was directed by Velora Tarn."},
         {"id": "b", "title": "Velora Tarn", "text": "Velora Tarn was born in Miskel."},
@@ -139,7 +142,7 @@ def test_ones_own_corpus_and_model(
     corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
     index = str(tmp_path / "index")
     assert call(capsys, "index", "build", str(corpus), "--out", index)[0] == 0
-    model = tiny_llama(tmp_path / "model")
+    model = files("hopscope.lab.hopland") / "small"
     found = ask(
         capsys, "run", "Who directed Moon Harbor?", "-w", "naive", "--corpus", index,
         "--reader", f"hf:{model}", "--gold", "Velora Tarn", "--samples", "3", *database,
