@@ -72,7 +72,7 @@ def rank_utility(
     state: State, deps: Deps, *, k: int, again: bool, form: Form, stop: Stop
 ) -> Update:
     """U_t, the first `k` by utility given a_t, of R_t or else of the candidates."""
-    before = state.get("by_utility" if again else "candidates", state["candidates"])
+    before = state.get("by_utility", state["candidates"]) if again else state["candidates"]
     listed = state.get("by_relevance", before)
     ranked, ok = rank(deps, state["question"].text, listed, "utility", state["reference"], form)
     update: Update = {"by_utility": ranked, **choose(state, ranked[:k], ok), **record(ranked, ok)}
