@@ -211,7 +211,7 @@ def eval_command(
     """Answer all questions of a dataset by one or more workflows and measure every step. What is
     done is kept: the same command goes on where it stopped."""
     reader = wiring.thoughtful(reader, thinking)
-    from hopscope.cli import evaluation
+    from hopscope.cli import evaluation, retrieval
     from hopscope.cli.spending import Spending
     from hopscope.runtime.ledger import Limits
 
@@ -263,6 +263,8 @@ def eval_command(
                 ),
                 db=db,
             )
+            if reader == wiring.TINY and not retrieval.embedded_only(corpus):
+                render.note(wiring.NO_MODEL_FOR_REAL_TEXT)
         code = evaluation.execute(asked, go)
     except KeyboardInterrupt:
         render.note("stopped: what was done is kept; the same command goes on with the rest")

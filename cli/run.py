@@ -235,10 +235,6 @@ def run_command(
     raise typer.Exit(code)
 
 
-NO_MODEL_FOR_REAL_TEXT = (
-    "the embedded reader knows only the made-up world of Hopland and is no model for real text: "
-    "expect nonsense, or give --reader hf:FOLDER"
-)
 EXIT_CODES = {"ok": 0, "failed": 1, "interrupted": 130}
 
 
@@ -309,7 +305,7 @@ def execute(
         render.progress("loading the corpus")
         retriever = retrieval.retriever(corpus, model, seed=seed)
         if reader == wiring.TINY and not retrieval.embedded_only(corpus):
-            render.note(NO_MODEL_FOR_REAL_TEXT)
+            render.note(wiring.NO_MODEL_FOR_REAL_TEXT)
         appraiser = Appraiser(model, judge, measuring)
         deps = Deps(
             reader=model,

@@ -22,11 +22,13 @@ def read(given: Sequence[str], file: Path | None) -> list[tuple[str, str]]:
     """Ids and queries, from the command line or a file of them.
 
     Raises:
-        UsageError: there are none, both are given, or a line has no tab.
+        UsageError: there are none, both are given, one is empty, or a line has no tab.
     """
     if bool(given) == (file is not None):
         raise UsageError("give queries, or a file of them with --queries")
     if file is None:
+        if not all(query.strip() for query in given):
+            raise UsageError("a query is empty: give what to search for")
         return [(str(number), query) for number, query in enumerate(given, 1)]
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

@@ -8,13 +8,15 @@ from typing import Any
 PREFIX = "HOPSCOPE_"
 ELSEWHERE = frozenset({"HOPSCOPE_API_KEY", "HOPSCOPE_TRACEBACK"})
 """Those that are read where no option is: by readers on a server, and where the command ends."""
+USUAL = "HOPSCOPE_DB"
+"""Many set it always: it is known without loading all commands, which takes time."""
 OF_TESTS = "HOPSCOPE_TEST_"
 
 
 def unread() -> dict[str, str | None]:
     """The variables set whose name begins with `HOPSCOPE_` and that nothing reads, each with the
     most similar name that something does."""
-    begun = (name for name in sorted(os.environ) if name.startswith(PREFIX))
+    begun = (name for name in sorted(os.environ) if name.startswith(PREFIX) and name != USUAL)
     given = [name for name in begun if name not in ELSEWHERE and not name.startswith(OF_TESTS)]
     if not given:
         return {}

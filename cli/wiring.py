@@ -19,6 +19,10 @@ Kept = TypeVar("Kept")
 
 HOPLAND = "hopland"
 TINY = "tiny"
+NO_MODEL_FOR_REAL_TEXT = (
+    "the embedded reader knows only the made-up world of Hopland and is no model for real text: "
+    "expect nonsense, or give --reader hf:FOLDER"
+)
 
 
 def parse_pairs(options: Iterable[str]) -> dict[str, str]:

@@ -32,6 +32,8 @@ def check_free(paths: Iterable[Path], *, overwrite: bool) -> None:
             raise UsageError(f"{path} is a folder: name a file to write to")
         there.append(str(path))
     if there and not overwrite:
+        verb = "is" if len(there) == 1 else "are"
         raise UsageError(
-            f"{', '.join(there)} is there already: give --overwrite, or another name to write to"
+            f"{', '.join(there)} {verb} there already: give --overwrite, or another name to "
+            "write to"
         )

@@ -40,6 +40,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 """The type of an option that is a probability, a similarity, or another part of one."""
 
 
+LISTED = {"answer_metrics": "metrics", "credit": "rules"}
+"""Packages that `hopscope list` calls otherwise."""
+
+
 def names(package: ModuleType) -> list[str]:
     """The components of a package, sorted."""
     return sorted(
@@ -58,6 +62,7 @@ def load(package: ModuleType, name: str) -> ModuleType:
     known = names(package)
     if name not in known:
         kind = package.__name__.rsplit(".", 1)[-1]
+        kind = LISTED.get(kind, kind)
         raise UsageError(f"no {name!r} among {kind}: choose from {', '.join(known)}")
     module = import_module(f"{package.__name__}.{name}")
     if not callable(getattr(module, "build", None)):

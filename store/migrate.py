@@ -34,12 +34,14 @@ _POSTGRESQL_LOCK = 0x686F7073636F7065
 def require(database: Database) -> None:
     """
     Raises:
-        NothingKept: there is no database, or none with our tables; it is as it was.
+        NothingKept: there is no database, or an empty one; it is as it was.
+        StoreError: it belongs to another program.
     """
     if not database.missing:
         with database.reading() as connection:
             if revision(connection) is not None:
                 return
+            _check(database.name, connection, None)
     raise NothingKept(
         f"no runs are kept in {database.name}: make one with `hopscope run`, or name another "
         "database with --db or HOPSCOPE_DB"

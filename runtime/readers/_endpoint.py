@@ -181,7 +181,10 @@ class Endpoint:
                 f"{self._url} gave no answer in time; a longer timeout may help (timeout=SECONDS)"
             ) from None
         except httpx.TransportError as error:
-            raise Unavailable(f"{self._url} cannot be reached: {self.clean(error)}") from None
+            raise Unavailable(
+                f"{self._url} cannot be reached: {self.clean(error)}; start the server, or give "
+                "the address that it has"
+            ) from None
         except httpx.DecodingError as error:
             raise Unavailable(
                 f"{self._url} answered with what cannot be decoded: {self.clean(error)}"

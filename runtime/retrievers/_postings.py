@@ -78,7 +78,7 @@ class Postings(Sequence["array[int]"]):
             CorpusError: there is nothing to find.
         """
         if not len(self):
-            raise CorpusError("the corpus has no passages")
+            raise CorpusError("the corpus has no passages: give a file or folder that holds some")
         if not self._terms:
             raise CorpusError("no passage of the corpus has a word to search for")
         index = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")

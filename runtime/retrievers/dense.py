@@ -194,7 +194,7 @@ def create(
             hashes.append(int(digest(passage.title, passage.text)[:16], 16))
             progress("read", count)
         if not count:
-            raise CorpusError("the corpus has no passages")
+            raise CorpusError("the corpus has no passages: give a file or folder that holds some")
         held = _passages.PassageFile(new)
         matrix, cut = _vectors.encode(
             held,

@@ -142,7 +142,9 @@ def create(
                     progress("read", count)
                 indexer.add(batch)
             if not count:
-                raise CorpusError("the corpus has no passages")
+                raise CorpusError(
+                    "the corpus has no passages: give a file or folder that holds some"
+                )
             progress("write", count)
         (new / "write.lock").unlink(missing_ok=True)
         manifest = Manifest(

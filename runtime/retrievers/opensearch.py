@@ -199,7 +199,7 @@ def create(
         for count in _send(client, new, passages, sha):
             progress("read", count)
         if not count:
-            raise CorpusError("the corpus has no passages")
+            raise CorpusError("the corpus has no passages: give a file or folder that holds some")
         progress("write", count)
         manifest = Manifest(
             kind=KIND,

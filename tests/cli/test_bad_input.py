@@ -1,8 +1,10 @@
 """What a user can do wrong on the command line, and what the command says."""
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,8 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
         (["run", QUESTION, "--samples", "0"], "samples"),
         (["ls", "--db", "mysql://me:secret@host/x"], "postgresql://USER@HOST/NAME"),
         (["frobnicate"], "frobnicate"),
+        (["index", "search", "hopland", " "], "a query is empty: give what to search for"),
+        (["score", "-m", "f2"], "no 'f2' among metrics: choose from bertscore"),
     ],
 )
 def test_wrong_use_exits_2_with_one_message_and_no_traceback(
@@ -124,3 +128,46 @@ def test_doctor_says_where_spans_go_without_the_password(
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     rows = json.loads(call(capsys, "doctor", "--json")[1])
     assert next(row["status"] for row in rows if row["name"] == "spans sent to") == "off"
+
+
+def test_another_programs_database_is_told_from_an_empty_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ls` said that no runs are kept there, and to make one with `run`, which then refused it."""
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE customers (id)")
+    code, _, err = call(capsys, "ls", "--db", str(other))
+    assert (code, "belongs to another program" in err) == (1, True)
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    code, _, err = call(capsys, "ls", "--db", str(empty))
+    assert (code, "no runs are kept in" in err) == (2, True)
+
+
+def test_a_corpus_without_passages_and_a_server_that_is_not_there_say_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.touch()
+    code, _, err = call(capsys, "index", "build", str(corpus), "--out", str(tmp_path / "index"))
+    assert (code, "give a file or folder that holds some" in " ".join(err.split())) == (2, True)
+    reader = "openai:http://127.0.0.1:9/v1#m,retries=0"
+    database = str(tmp_path / "runs.db")
+    code, _, err = call(capsys, "run", QUESTION, "--reader", reader, "--db", database)
+    assert (code, "start the server, or give the address" in " ".join(err.split())) == (1, True)
+
+
+def test_the_embedded_reader_over_real_text_is_warned_of_by_eval_as_by_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus, questions = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl"
+    corpus.write_text('{"id": "a", "title": "Alba", "text": "Alba is a film."}\n', "utf-8")
+    questions.write_text('{"question": "What is Alba?", "answers": ["a film"]}\n', "utf-8")
+    index, database = str(tmp_path / "index"), str(tmp_path / "runs.db")
+    assert call(capsys, "index", "build", str(corpus), "--out", index)[0] == 0
+    asked = ("-w", "naive", "--meter", "none", "--db", database)
+    code, _, err = call(capsys, "eval", str(questions), "--corpus", index, *asked)
+    assert (code, "expect nonsense" in " ".join(err.split())) == (0, True)
+    code, _, err = call(capsys, "eval", str(questions), "--name", "hopland", *asked)
+    assert (code, "expect nonsense" in " ".join(err.split())) == (0, False)

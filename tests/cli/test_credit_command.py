@@ -230,7 +230,7 @@ def test_the_table_names_steps_and_passages(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--rule", "shaply"], "no 'shaply' among credit: choose from leave_one_out"),
+        (["--rule", "shaply"], "no 'shaply' among rules: choose from leave_one_out"),
         (["--meter", "sepper"], "no 'sepper' among meters: choose from"),
         (["-o", "seper.wait=1"], "unknown option 'wait'"),
         (["-o", "seper.weight=heavy"], "option weight=heavy"),

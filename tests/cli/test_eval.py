@@ -340,7 +340,7 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
         (["-w", "naive", "-w", "naive"], "given twice"),
         (["-w", "closed_book", "-o", "k=3"], "has an option 'k'"),
         (["--meter", "nothing"], "no 'nothing' among meters"),
-        (["--rule", "leave-one-out", "--rule", "nothing"], "no 'nothing' among credit"),
+        (["--rule", "leave-one-out", "--rule", "nothing"], "no 'nothing' among rules"),
         (["-o", "seper.what=3"], "unknown option 'what'"),
         (["--corpus", "rrf(a"], "character 6: expected"),
         (["--policy", "nowhere"], "no 'nowhere' among policies"),

@@ -77,6 +77,15 @@ def test_a_command_loads_no_other_command_and_no_part_of_the_store_that_it_leave
     assert loaded == ["hopscope.cli.show"]
 
 
+def test_a_variable_for_the_database_loads_no_other_command(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All were loaded to tell whether HOPSCOPE_DB is a name that one of them reads."""
+    monkeypatch.setenv("HOPSCOPE_DB", str(db))
+    _, loaded = started("ls", looking_for=("hopscope.cli.eval", "hopscope.cli.budget"))
+    assert loaded == []
+
+
 def test_the_demo_loads_neither_training_nor_statistics_nor_migrations(db: Path) -> None:
     looking_for = ("torch", "scipy.stats", "sklearn", "pandas", "alembic", "hopscope.lab.export")
     looking_for += ("hopscope.lab.hopland.contexts",)
