@@ -59,11 +59,10 @@ def _cut(value: Any) -> Any:
 
 
 def spent(usage: Usage) -> Attributes:
-    found: Attributes = {
-        keys.SPENT_INPUT: usage.input_tokens,
-        keys.SPENT_OUTPUT: usage.output_tokens,
-        keys.SPENT_CALLS: usage.calls,
-    }
+    found: Attributes = {keys.SPENT_CALLS: usage.calls}
+    if usage.uncounted:  # a number would be too small, and a trace shows none as unknown
+        return found
+    found |= {keys.SPENT_INPUT: usage.input_tokens, keys.SPENT_OUTPUT: usage.output_tokens}
     if usage.thinking_tokens:
         found[keys.SPENT_THINKING] = usage.thinking_tokens
     return found
@@ -110,23 +109,25 @@ def request(model: str, asked: GenerationRequest, *, capture: bool) -> Attribute
 
 def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> Attributes:
     """What a reader wrote: one output message for each sample."""
-    tokens_in = sum(g.usage.input_tokens for g in generations)
-    tokens_out = sum(g.usage.output_tokens for g in generations)
+    usage = sum((g.usage for g in generations), Usage())
     reasons = [_FINISH[g.finish_reason] for g in generations]
     attributes: Attributes = {
         keys.RESPONSE_MODEL: text(model),
         keys.RESPONSE_FINISH_REASONS: reasons,
-        keys.USAGE_INPUT: tokens_in,
-        keys.USAGE_OUTPUT: tokens_out,
-        keys.LLM_TOKENS_PROMPT: tokens_in,
-        keys.LLM_TOKENS_COMPLETION: tokens_out,
-        keys.LLM_TOKENS_TOTAL: tokens_in + tokens_out,
     }
+    if not usage.uncounted:
+        attributes |= {
+            keys.USAGE_INPUT: usage.input_tokens,
+            keys.USAGE_OUTPUT: usage.output_tokens,
+            keys.LLM_TOKENS_PROMPT: usage.input_tokens,
+            keys.LLM_TOKENS_COMPLETION: usage.output_tokens,
+            keys.LLM_TOKENS_TOTAL: usage.tokens,
+        }
     if refused := sorted({name for g in generations for name in g.refused}):
         attributes[keys.REFUSED] = refused
     thoughts = [g.thought for g in generations if g.thought is not None]
     if thoughts:
-        tokens = sum(g.usage.thinking_tokens for g in generations)
+        tokens = usage.thinking_tokens
         attributes[keys.USAGE_REASONING] = attributes[keys.LLM_TOKENS_REASONING] = tokens
         attributes[keys.THOUGHT_ENDS] = [thought.end for thought in thoughts]
     if reasons:

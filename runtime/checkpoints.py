@@ -126,11 +126,22 @@ def whole() -> Iterator[None]:
     """Raises UsageError if what the block reads is damaged."""
     try:
         yield
+    except sqlite3.OperationalError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended part
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise UsageError(
+                "another process is using the checkpoints: let it end, then try again"
+            ) from error
+        raise _damaged(error) from error
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(
-            f"the checkpoints are damaged ({reason}): begin the run again, with another file"
-        ) from error
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> UsageError:
+    reason = " ".join(str(error).split())
+    return UsageError(
+        f"the checkpoints are damaged ({reason}): begin the run again, with another file"
+    )
 
 
 class Checkpoints:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hopscope.runtime.checkpoints import Checkpoints, serializer
+from hopscope.runtime.checkpoints import Checkpoints, serializer, whole
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.run import Workflow, run
 from hopscope.runtime.state import Deps
@@ -183,3 +183,16 @@ def test_the_parts_of_a_run_are_one_trace(checkpoints: Checkpoints) -> None:
     assert {span.context.trace_id for span in spans if span.context} == {int(first.trace_id, 16)}
     ids = {f"{span.context.span_id:016x}" for span in spans if span.context}
     assert {s.span_id for s in second.steps} <= ids
+
+
+def test_a_file_in_use_is_not_said_to_be_damaged(tmp_path: Path) -> None:
+    """The advice was to begin the run again."""
+    path = tmp_path / "runs.checkpoints"
+    with (
+        closing(sqlite3.connect(path)) as writer,
+        closing(sqlite3.connect(path, timeout=0)) as other,
+    ):
+        writer.execute("CREATE TABLE states (state)")
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(UsageError, match="another process is using the checkpoints"), whole():
+            other.execute("SELECT * FROM states")

@@ -416,3 +416,17 @@ def test_long_passages_are_cut_at_the_stated_limit(seen: Recorded) -> None:
     attributes = dict(seen.named("retrieval scripted").attributes or {})
     content = str(attributes["retrieval.documents.0.document.content"])
     assert content == "x" * _span_content.DOCUMENT_LIMIT + "… [6000 more characters]"
+
+
+def test_tokens_that_nobody_counted_are_left_out() -> None:
+    """A trace showed 0 where a server tells no usage."""
+    told = _span_content.reply("m", [reply("a", usage=Usage(calls=1, uncounted=1))], capture=True)
+    counted = _span_content.reply("m", [reply("a", usage=Usage(calls=1))], capture=True)
+    assert counted.keys() - told.keys() == {
+        _span_keys.USAGE_INPUT,
+        _span_keys.USAGE_OUTPUT,
+        _span_keys.LLM_TOKENS_PROMPT,
+        _span_keys.LLM_TOKENS_COMPLETION,
+        _span_keys.LLM_TOKENS_TOTAL,
+    }
+    assert _span_content.spent(Usage(calls=1, uncounted=1)) == {_span_keys.SPENT_CALLS: 1}
