@@ -67,9 +67,11 @@ def _run(given: list[str]) -> None:
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except OSError as error:
         # A name that is too long for a file, a disk that is full.
-        with_name = error.filename is not None
-        _tell(f"{error.filename}: {error.strerror}" if with_name else error.strerror or str(error))
-        sys.exit(2 if with_name else 1)
+        if error.filename is not None:
+            _tell(f"{error.filename}: {error.strerror}")
+            sys.exit(2)
+        _tell(f"the output cannot be written: {error.strerror or error}; make room, then try again")
+        sys.exit(1)
     except Exception as error:
         if os.environ.get("HOPSCOPE_TRACEBACK"):
             raise

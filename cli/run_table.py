@@ -216,7 +216,7 @@ def interval(value: float, low: float | None, high: float | None) -> str:
 
 
 def _total(console: Console, total: "Total") -> None:
-    parts = [f"{total.retrievals} retrievals, {spent(total.usage, total.seconds)}"]
+    parts = [several(total.retrievals, "retrieval"), spent(total.usage, total.seconds)]
     if total.cost:
         read = f" (prices of {total.prices_read})" if total.prices_read else ""
         parts.append(f"{money(total.cost, total.currency)}{read}")
@@ -243,6 +243,11 @@ def _appraisal(console: Console, found: "AppraisalReport", currency: str) -> Non
     console.print(Text(line, style="dim"))
 
 
+def several(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def money(cost: float, currency: str) -> str:
     """To the ten-thousandth, or to two digits where that is less."""
     return f"{cost:,.4f} {currency}" if cost >= 0.001 else f"{cost:.2g} {currency}"
@@ -253,8 +258,8 @@ def spent(usage: "Usage", seconds: float, pairs: "Pairs | None" = None) -> str:
     if usage.thinking_tokens:
         counted += f" ({usage.thinking_tokens} thought)"
     if usage.uncounted:
-        counted = f"{counted} counted, {usage.uncounted} calls without a count"
-    parts = [f"{usage.calls} calls, {counted}"]
+        counted = f"{counted} counted, {several(usage.uncounted, 'call')} without a count"
+    parts = [several(usage.calls, "call"), counted]
     if pairs is not None:
         parts.append(f"{pairs.asked} pairs of texts ({pairs.computed} computed)")
     return ", ".join([*parts, f"{seconds:.2f} s"])

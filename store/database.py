@@ -122,6 +122,8 @@ class Database:
     def _message(self, error: Exception) -> str:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         reason = " ".join(str(cause).split())
+        if self._path and self._path.is_dir():
+            return f"{self.name} is a folder: name a file in it with --db or HOPSCOPE_DB"
         if "unable to open" in reason or "readonly" in reason:
             advice = (
                 "it or its folder is not writable: copy it, with the files beside it, to where you "

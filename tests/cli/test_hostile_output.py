@@ -202,7 +202,8 @@ def test_a_full_disk_behind_stdout_is_told_in_one_line(arguments: list[str]) -> 
     finally:
         os.close(full)
     assert code == 1
-    assert told.splitlines() == ["hopscope: No space left on device"]
+    said = "the output cannot be written: No space left on device; make room, then try again"
+    assert told.splitlines() == [f"hopscope: {said}"]
 
 
 @pytest.mark.parametrize("arguments", [["list", "workflows"], ["run", "--help"], ["run", "--x"]])

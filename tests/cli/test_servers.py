@@ -105,7 +105,7 @@ def test_tokens_that_nobody_told_are_unknown_and_not_none(
     server.counts = lambda usage: None
     code, out, err = commands.run(reader=",alternatives=none")
     assert code == 0
-    assert "1 calls, 0 + 0 tokens counted, 1 calls without a count" in out
+    assert "1 call, 0 + 0 tokens counted, 1 call without a count" in out
     assert " ? " in commands("ls")[1]
     assert "cannot hold" not in err
     with Store.open(commands.db[1]) as store:

@@ -37,7 +37,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_folder_given_as_the_file(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"cannot use the database .*--db"):
+    with pytest.raises(StoreError, match=r"is a folder: name a file in it with --db"):
         Store.open(tmp_path)
 
 
