@@ -27,7 +27,8 @@ test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
 
 test-portable: $(BIN)/pytest ## Test what models compute with the instructions that every processor has.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default \
-		$(BIN)/python -m pytest -n auto --dist worksteal tests/runtime tests/tracing
+		$(BIN)/python -m pytest -n auto --dist worksteal -m portable \
+		tests/runtime tests/tracing tests/workflows tests/api
 
 $(VLLM)/ready:
 	$(PYTHON) -m venv $(VLLM)
@@ -51,7 +52,7 @@ format: $(BIN)/pytest ## Put the code in shape.
 
 bench: $(BIN)/pytest ## Measure recall on real data, credit and workflows on Hopland.
 	$(BIN)/python benchmarks/recall.py
-	$(BIN)/python benchmarks/demo_on_average.py
+	$(BIN)/python benchmarks/reader/demo_on_average.py
 	$(BIN)/python benchmarks/workflows.py
 	$(BIN)/python benchmarks/equivalence.py
 

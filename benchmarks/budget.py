@@ -19,28 +19,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopscope.cli import wiring
+from hopscope.api import parts
 from hopscope.lab.budget import fit
 from hopscope.lab.budget.frontier import Comparison, Sweep, compare, table
 from hopscope.lab.budget.paths import moments, path
 from hopscope.lab.budget.questions import Posed, mixture
 from hopscope.lab.budget.stored import Walked
 from hopscope.lab.budget.sweeps import Swept, sweep
-from hopscope.runtime.answers import exact_match
+from hopscope.runtime.execution.run import run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.retrievers import bm25
-from hopscope.runtime.run import run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Run
-from hopscope.tracing.caching import CachedReader
 from hopscope.tracing.policies import fixed
+from hopscope.tracing.wrappers.cached import CachedReader
 
 OWN, OTHER = 7_000_000, 8_000_000
 """Of the worlds of the questions judged on and learned from."""
 RESAMPLES = 1000
 
 
-class Asked(NamedTuple):
+class QuestionPath(NamedTuple):
     """A question with its runs of 0, 1, ... retrievals, the last one by the workflow's own stop."""
 
     posed: Posed
@@ -67,14 +67,14 @@ def worth(result: Run, threshold: float) -> float:
     )
 
 
-def collect(world: int, count: int, workflow: str, reader: Reader) -> list[Asked]:
+def collect(world: int, count: int, workflow: str, reader: Reader) -> list[QuestionPath]:
     made = mixture(world, count)
     deps = Deps(
         reader=reader,
         retriever=bm25.from_passages(made.passages, name=f"hopland-{world}"),
         capture_content=False,
     )
-    built = wiring.workflow(workflow, {})
+    built = parts.workflow(workflow, {})
     found = []
     for number, posed in enumerate(made.questions, start=1):
         print(f"\r{world}: question {number} of {count}", end="", file=sys.stderr)
@@ -84,12 +84,12 @@ def collect(world: int, count: int, workflow: str, reader: Reader) -> list[Asked
         retrievals = len(moments(native))
         limits = (fixed.build(k=k) for k in range(retrievals))
         shorter = (run(built, posed.question, Deps(**{**vars(deps), "policy": p})) for p in limits)
-        found.append(Asked(posed, (*shorter, native)))
+        found.append(QuestionPath(posed, (*shorter, native)))
     print(file=sys.stderr)
     return found
 
 
-def walks(asked: Sequence[Asked], reader: Reader, threshold: float) -> list[Walked]:
+def walks(asked: Sequence[QuestionPath], reader: Reader, threshold: float) -> list[Walked]:
     return [
         Walked(
             path(each.runs, reader, lambda r: worth(r, threshold), each.posed.need),
@@ -99,7 +99,7 @@ def walks(asked: Sequence[Asked], reader: Reader, threshold: float) -> list[Walk
     ]
 
 
-def best_threshold(asked: Sequence[Asked]) -> float:
+def best_threshold(asked: Sequence[QuestionPath]) -> float:
     """Of abstaining: what is best for the workflow's own stop."""
     candidates = [
         0.0,
@@ -121,7 +121,7 @@ def means(each: Sweep) -> list[dict[str, Any]]:
 
 
 def measure(seed: int, limit: int, train: int, workflow: str) -> dict[str, Any]:
-    reader = CachedReader(wiring.reader(wiring.TINY), size=1_000_000)
+    reader = CachedReader(parts.reader(parts.TINY), size=1_000_000)
     learning = collect(OTHER + seed, train, workflow, reader)
     threshold = best_threshold(learning)
     learned = [each.path for each in walks(learning, reader, threshold)]

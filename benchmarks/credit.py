@@ -5,10 +5,10 @@ SePer-H, and an entailment model of DeBERTa-base's size with random weights, as 
 Random weights find that everything contradicts everything, which would spare the product too much:
 nine tenths of what the model says are put in its mouth, by words.
 
-    speed      the loop of benchmarks/straightforward.py does the same, with the same reader: ratios
-               of time for the samples, for the entailment of ten distinct answers, for both with
-               the answers as they come, and for Shapley credit of four steps; and whether samples
-               and scores are the same
+    speed      the loop of benchmarks/credit_parts/straightforward.py does the same, with the same
+               reader: ratios of time for the samples, for the entailment of ten distinct answers,
+               for both with the answers as they come, and for Shapley credit of four steps; and
+               whether samples and scores are the same
     floor      tokens that went through the reader over those that had to, time over that of the
                same forward passes without anything around them, with the reader's cache and with
                transformers', and the share of the machine's peak that they reach; each is the
@@ -31,12 +31,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import padded_reader
-import random_nli
-from credit_parts import floor, growth, speed, tracing
-from credit_parts.bench import Bench, Row
+from credit_parts import floor, growth, padded_reader, random_nli, speed, tracing
+from credit_parts.bench import Benchmark, Row
 
-from hopscope.cli import wiring
+from hopscope.api import parts
 
 PARTS = {
     "speed": speed.measure,
@@ -51,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--limit", type=int, default=20, help="runs")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="default: all")
-    parser.add_argument("--reader", default=wiring.TINY)
+    parser.add_argument("--reader", default=parts.TINY)
     parser.add_argument(
         "--feed-forward",
         type=int,
@@ -65,13 +63,13 @@ def main() -> None:
     given = parser.parse_args()
     if given.limit < 1:
         parser.error("--limit of 1 or more is needed")
-    if given.feed_forward is not None and given.reader != wiring.TINY:
+    if given.feed_forward is not None and given.reader != parts.TINY:
         parser.error("--feed-forward pads the embedded reader: leave --reader out")
     with tempfile.TemporaryDirectory() as folder:
         if given.feed_forward is not None:
             padded = padded_reader.save(Path(folder) / "reader", feed_forward=given.feed_forward)
             given.reader = f"hf:{padded}"
-        bench = Bench(
+        bench = Benchmark(
             spec=given.reader,
             device=given.device,
             wall=given.clock == "wall",

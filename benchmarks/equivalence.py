@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from hopscope.lab.equivalence.data import judgements
-from hopscope.lab.hopland import data
+from hopscope.runtime.corpora import hopland
 from hopscope.runtime.ports import Statement
 from hopscope.tracing.entailments import equivalence
 
@@ -31,7 +31,7 @@ MOST = 500
 
 def statements() -> list[Statement]:
     """Ten answers to each question, three of them different ones, against the gold both ways."""
-    asked = list(islice(data.questions("test"), QUESTIONS))
+    asked = list(islice(hopland.questions("test"), QUESTIONS))
     golds = [item.question.answers[0] for item in asked]
     found = []
     for number, item in enumerate(asked):

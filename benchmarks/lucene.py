@@ -18,7 +18,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+import research_data
+
 CORPUS, QUESTIONS = "2wiki_corpus_6119.json", "2wiki_corpus_questions_354.jsonl"
 DEPTH = 10
 LEAST_OVERLAP = 0.98
@@ -63,10 +64,10 @@ def rank(
 def _java() -> Any:
     """Java classes by name."""
     from hopscope.runtime.errors import HopscopeError
-    from hopscope.runtime.retrievers import _java
+    from hopscope.runtime.retrievers.lucene import jvm
 
     try:
-        return _java.classes()
+        return jvm.classes()
     except HopscopeError as error:
         raise Unavailable(str(error)) from None
 
@@ -75,7 +76,7 @@ def measure(data: Path) -> dict[str, Any]:
     """Everything this benchmark tells."""
     import numpy as np
 
-    from hopscope.runtime.corpus import Corpus
+    from hopscope.runtime.corpora.corpus import Corpus
     from hopscope.runtime.retrievers import bm25
     from hopscope.runtime.retrievers import lucene as ours
 
@@ -142,12 +143,11 @@ def show(result: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the 2Wiki files")
+    research_data.add_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    missing = [name for name in (CORPUS, QUESTIONS) if not (options.data / name).is_file()]
-    if missing:
-        print(f"skipped: {', '.join(missing)} not in {options.data}; give --data", file=sys.stderr)
+    if reason := research_data.missing(options.data, (CORPUS, QUESTIONS)):
+        print(f"skipped: {reason}", file=sys.stderr)
         return
     try:
         result = measure(options.data)

@@ -15,24 +15,24 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import research_data
 from numpy.typing import NDArray
 
-from hopscope.runtime.corpus import Corpus
-from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.corpora.corpus import Corpus
+from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.fusions import rrf, weighted
-from hopscope.runtime.index_folder import read_manifest
-from hopscope.runtime.rerankers.encoder import ByEncoder, Encoder
+from hopscope.runtime.indexes.index_folder import read_manifest
+from hopscope.runtime.rerankers.encoder import ByEncoder, VectorEncoder
 from hopscope.runtime.retrievers import bm25, dense
 from hopscope.runtime.stages import Candidates
 from hopscope.runtime.types import Hit, Passage, digest
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
 CUTS = (2, 5, 10, 20)
 FUSED = 100
 """Of each ranking, as `rrf(a,b)` asks for."""
@@ -47,7 +47,7 @@ Rankings = Sequence[Sequence[Hit]]
 Values = NDArray[np.float64]
 
 
-class Asked(NamedTuple):
+class LabeledQuestion(NamedTuple):
     """A question and what supports its answer."""
 
     text: str
@@ -61,7 +61,7 @@ class Dataset:
 
     name: str
     passages: tuple[Passage, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[LabeledQuestion, ...]
     by_title: bool = False
     """Whether passages are known to support by their titles only."""
 
@@ -73,11 +73,11 @@ class Dataset:
         return digest(*(passage.key for passage in self.passages))[:12]
 
 
-def corpus_2wiki(data: Path) -> Dataset:
+def corpus_2wiki(corpus: Path, questions: Path) -> Dataset:
     """2WikiMultiHopQA: the questions all of whose supporting titles are in the corpus."""
-    rows = lines(data / "2wiki_corpus_questions_354.jsonl")
-    asked = (Asked(row["question"], frozenset(row["supporting_titles"])) for row in rows)
-    passages = tuple(Corpus(data / "2wiki_corpus_6119.json"))
+    rows = lines(questions)
+    asked = (LabeledQuestion(row["question"], frozenset(row["supporting_titles"])) for row in rows)
+    passages = tuple(Corpus(corpus))
     return Dataset("2wiki", passages, tuple(asked), by_title=True)
 
 
@@ -92,34 +92,39 @@ def pooled(name: str, rows: Sequence[Row]) -> Dataset:
             passages.setdefault(passage.key, passage)
             if given["is_supporting"]:
                 supporting.add(passage.key)
-        asked.append(Asked(row["question"], frozenset(supporting)))
+        asked.append(LabeledQuestion(row["question"], frozenset(supporting)))
     kept = tuple(question for question in asked if question.supporting)
     return Dataset(name, tuple(passages.values()), kept)
 
 
-def musique(data: Path) -> Dataset:
+def musique(file: Path) -> Dataset:
     """MuSiQue: 2 to 4 hops."""
-    rows = json.loads((data / "musique_train100.json").read_text(encoding="utf-8"))
+    rows = json.loads(file.read_text(encoding="utf-8"))
     for row in rows:
         row["passages"] = [p | {"text": p["paragraph_text"]} for p in row["paragraphs"]]
     return pooled("musique", rows)
 
 
-DATASETS = {
-    "2wiki": corpus_2wiki,
-    "hotpotqa-train500": lambda data: pooled(
-        "hotpotqa-train500", lines(data / "hotpotqa_train500.jsonl")
+DATASETS: dict[str, tuple[Sequence[str], Callable[..., Dataset]]] = {
+    "2wiki": (("2wiki_corpus_6119.json", "2wiki_corpus_questions_354.jsonl"), corpus_2wiki),
+    "hotpotqa-train500": (
+        ("hotpotqa_train500.jsonl",),
+        lambda file: pooled("hotpotqa-train500", lines(file)),
     ),
-    "2wiki-train500": lambda data: pooled("2wiki-train500", lines(data / "2wiki_train500.jsonl")),
-    "musique": musique,
+    "2wiki-train500": (
+        ("2wiki_train500.jsonl",),
+        lambda file: pooled("2wiki-train500", lines(file)),
+    ),
+    "musique": (("musique_train100.json",), musique),
 }
+"""By name: the files, and what reads them."""
 
 
 def lines(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def found(dataset: Dataset, ranking: Sequence[Hit], asked: Asked, k: int) -> float:
+def found(dataset: Dataset, ranking: Sequence[Hit], asked: LabeledQuestion, k: int) -> float:
     """The share of what supports the answer that is among the first `k` passages."""
     labels = {dataset.label(hit.passage) for hit in ranking[:k]}
     return len(asked.supporting & labels) / len(asked.supporting)
@@ -146,7 +151,7 @@ def mean(values: Values) -> Row:
 class Held:
     """An encoder that takes passages' vectors from an index, as they were computed before."""
 
-    encoder: Encoder
+    encoder: VectorEncoder
     vectors: Mapping[str, NDArray[np.float32]]
 
     @property
@@ -167,7 +172,7 @@ def rank(dataset: Dataset, cache: Path) -> Iterator[tuple[str, Rankings]]:
     """Each system by the expression that names it, with what it finds for all questions.
 
     Raises:
-        MissingExtra: after BM25, if there is no faiss or no MiniLM.
+        MissingExtraError: after BM25, if there is no faiss or no MiniLM.
     """
     queries = [asked.text for asked in dataset.questions]
     place = cache / f"{dataset.name}-{dataset.fingerprint}"
@@ -196,10 +201,11 @@ def held(index: Path) -> Held:
     """The vectors of a dense index by the keys of its passages."""
     from hopscope.runtime.encoders import naming
     from hopscope.runtime.encoders.encoder import load
-    from hopscope.runtime.retrievers import _faiss, _passages
+    from hopscope.runtime.indexes import passage_file
+    from hopscope.runtime.retrievers.dense import faiss_index as _faiss
 
     flat = _faiss.read(index / dense.INDEX, dense.FLAT)
-    passages = _passages.PassageFile(index)
+    passages = passage_file.PassageFile(index)
     matrix = flat.reconstruct_n(0, flat.ntotal)
     rows = zip(passages, matrix, strict=True)
     return Held(load(naming.parse(ENCODER)), {passage.key: vector for passage, vector in rows})
@@ -224,7 +230,7 @@ def measure(dataset: Dataset, cache: Path) -> Row:
             }
         [manifest] = map(read_manifest, cache.glob(f"*{dataset.fingerprint}.dense"))
         result["cut"] = manifest.counts["cut"]
-    except MissingExtra as error:
+    except MissingExtraError as error:
         result["systems"]["dense"] = None
         result["unmeasured"] = str(error)
     return result
@@ -255,25 +261,21 @@ def interval(measured: Row) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the data")
+    research_data.add_option(parser)
     parser.add_argument("--only", choices=DATASETS, help="one of the datasets")
     parser.add_argument("--cache", type=Path, help="where indexes are kept")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    if not options.data.is_dir():
-        print(f"skipped: no data in {options.data}; give --data", file=sys.stderr)
-        return
     results = []
     with tempfile.TemporaryDirectory() as temporary:
         cache = options.cache or Path(temporary)
         cache.mkdir(parents=True, exist_ok=True)
         for name in [options.only] if options.only else DATASETS:
-            try:
-                dataset = DATASETS[name](options.data)
-            except FileNotFoundError as error:
-                print(f"skipped {name}: no {error.filename}; give --data", file=sys.stderr)
+            files, load = DATASETS[name]
+            if reason := research_data.missing(options.data, files):
+                print(f"skipped {name}: {reason}", file=sys.stderr)
                 continue
-            results.append(measure(dataset, cache))
+            results.append(measure(load(*(options.data / file for file in files)), cache))
             if not options.json:
                 show(results[-1])
     told = {"seed": SEED, "resamples": RESAMPLES, "estimator": "mean, percentile bootstrap"}

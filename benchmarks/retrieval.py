@@ -107,7 +107,7 @@ def build_lucene(folder: Path, count: int) -> None:
 
 def build_lucene_bare(folder: Path, count: int) -> None:
     """From JSON lines, which are written first, as Anserini's command takes a corpus."""
-    from hopscope.runtime.retrievers import _java
+    from hopscope.runtime.retrievers.lucene import jvm
 
     source = folder.with_name("lucene-source")
     source.mkdir()
@@ -118,17 +118,18 @@ def build_lucene_bare(folder: Path, count: int) -> None:
     arguments = ["-collection", "JsonCollection", "-generator", "DefaultLuceneDocumentGenerator"]
     arguments += ["-storeRaw", "-quiet", "-threads", "1"]
     arguments += ["-input", str(source), "-index", str(folder)]
-    _java.classes()("io.anserini.index.IndexCollection").main(arguments)
+    jvm.classes()("io.anserini.index.IndexCollection").main(arguments)
     shutil.rmtree(source)
 
 
 def search_lucene(ours: Path, bare: Path) -> Iterator[Any]:
-    from hopscope.runtime.retrievers import _java, lucene
+    from hopscope.runtime.retrievers import lucene
+    from hopscope.runtime.retrievers.lucene import jvm
 
     queries = generated.queries(QUERIES)
     retriever = lucene.build(index=ours)
     yield lambda numbers: retriever.search([queries[n] for n in numbers], k=K)
-    classes = _java.classes()
+    classes = jvm.classes()
     searcher = classes("io.anserini.search.SimpleSearcher")(str(bare))
     searcher.set_bm25(0.9, 0.4)
 
@@ -153,10 +154,11 @@ def search_lucene(ours: Path, bare: Path) -> Iterator[Any]:
 
 def build_hnsw(folder: Path, count: int) -> None:
     """As `index build --kind dense` does it, but for the encoder: from a file of vectors."""
-    from hopscope.runtime.retrievers import _faiss, _passages
+    from hopscope.runtime.indexes import passage_file
+    from hopscope.runtime.retrievers.dense import faiss_index as _faiss
 
     folder.mkdir()
-    for _ in _passages.write(generated.passages(count), folder):
+    for _ in passage_file.write(generated.passages(count), folder):
         pass
     path, shape = folder / "vectors.f32", (count, generated.DIMENSION)
     matrix = np.memmap(path, dtype=np.float32, mode="w+", shape=shape)
@@ -198,12 +200,14 @@ class Given:
 
 
 def search_hnsw(ours: Path, bare: Path) -> Iterator[Any]:
-    from hopscope.runtime.retrievers import _faiss, _passages, dense
+    from hopscope.runtime.indexes import passage_file
+    from hopscope.runtime.retrievers import dense
+    from hopscope.runtime.retrievers.dense import faiss_index as _faiss
 
     vectors = generated.query_vectors(QUERIES)
     mapped = _faiss.read(ours / "dense.faiss", FACTORY)
     _faiss.search_settings(mapped, f"efSearch={EF_SEARCH}")
-    passages = _passages.PassageFile(ours, source="generated")
+    passages = passage_file.PassageFile(ours, source="generated")
     encoder: Any = Given(vectors)
     retriever = dense.Dense("generated", passages, mapped, encoder)
     yield lambda numbers: retriever.search([str(n) for n in numbers], k=K)
@@ -211,7 +215,7 @@ def search_hnsw(ours: Path, bare: Path) -> Iterator[Any]:
 
     index = faiss.read_index(str(bare / "dense.faiss"))
     faiss.ParameterSpace().set_index_parameter(index, "efSearch", EF_SEARCH)
-    texts, ends = (ours / _passages.TEXTS).open("rb"), np.load(ours / _passages.OFFSETS)
+    texts, ends = (ours / passage_file.TEXTS).open("rb"), np.load(ours / passage_file.OFFSETS)
     lines = mmap.mmap(texts.fileno(), 0, access=mmap.ACCESS_READ)
 
     def search(numbers: Sequence[int]) -> Any:

@@ -22,7 +22,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 from typing import Any
 
-from hopscope.store import schema
+from hopscope.store.database import schema
 from hopscope.store.store import Store
 from store import STEPS, fill
 

@@ -45,7 +45,7 @@ from hopscope.runtime.types import (
 )
 from hopscope.store.plans import plans
 from hopscope.store.store import Store
-from hopscope.tracing.report import report
+from hopscope.tracing.reports.report import report
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 CORPUS, HOPS, K, TOKENS = 50_000, 5, 5, 16

@@ -13,25 +13,25 @@ from statistics import mean
 from typing import Any
 
 from hopscope import workflows
-from hopscope.cli import wiring
-from hopscope.lab.hopland import data
+from hopscope.api import parts
 from hopscope.runtime import components
-from hopscope.runtime.answers import exact_match
-from hopscope.runtime.run import run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.execution.run import run
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.texts.answers import exact_match
 
 
 def measure(names: list[str], limit: int) -> list[dict[str, Any]]:
     deps = Deps(
-        reader=wiring.reader(wiring.TINY),
-        retriever=wiring.corpus(wiring.HOPLAND),
-        entailment=wiring.entailment("lexical"),
+        reader=parts.reader(parts.TINY),
+        retriever=parts.corpus(parts.HOPLAND),
+        entailment=parts.entailment("lexical"),
     )
-    chains = [q for q in data.questions("test") if q.kind == "chain" and q.hops in (1, 2)]
+    chains = [q for q in hopland.questions("test") if q.kind == "chain" and q.hops in (1, 2)]
     asked = chains[:: max(1, len(chains) // limit)][:limit]
     rows = []
     for name in names:
-        built = wiring.workflow(name, {})
+        built = parts.workflow(name, {})
         runs = [run(built, item.question, deps) for item in asked]
         pairs = list(zip(runs, asked, strict=True))
         rows.append(

@@ -1,0 +1,1 @@
+"""The `hopscope` command: commands, options, views."""

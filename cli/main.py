@@ -1,11 +1,10 @@
-"""The `hopscope` command: runs what is asked for, turns errors into messages and exit codes.
+"""The `hopscope` command: runs a command, and turns errors into messages and exit codes.
 
-Data goes to stdout, progress and messages to stderr. Exit codes: 0 all right, 1 something
-failed, 2 the command was used wrongly, 130 stopped by Ctrl-C. Nothing heavy is imported until
-a command needs it, and of the commands themselves only the one that is asked for.
+Data goes to stdout, progress and messages to stderr. Exit codes: 0 success, 1 failure, 2
+wrong use, 130 stopped by Ctrl-C. Heavy modules are imported when a command needs them, and of the
+commands only the one that runs.
 
-Nobody sees a traceback who does not ask for one: with HOPSCOPE_TRACEBACK set, as our tests have it,
-unexpected exceptions come through.
+Unexpected exceptions become messages, unless HOPSCOPE_TRACEBACK is set, as in the tests.
 """
 
 import atexit
@@ -21,11 +20,11 @@ def main(arguments: list[str] | None = None) -> None:
     _open_streams()
     try:
         _run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # while modules are imported; commands see to it themselves
+    except KeyboardInterrupt:  # while modules are imported; commands handle their own
         print("hopscope: stopped", file=sys.stderr)
         sys.exit(STOPPED)
     except SystemExit as stop:
-        # A command that does not see to it; typer ends it with the code alone.
+        # A command that does not handle Ctrl-C; typer ends it without a message.
         if stop.__context__ and isinstance(stop.__context__.__cause__, KeyboardInterrupt):
             print("hopscope: stopped", file=sys.stderr)
         raise
@@ -40,13 +39,15 @@ def _run(given: list[str]) -> None:
     # Nor is there any use in looking through all that is left when the process ends, which takes a
     # quarter of the time of `ls`.
     atexit.register(gc.freeze)
+    from hopscope.api.views.encoding import prepare
     from hopscope.cli.commands import COMMANDS, mounted
-    from hopscope.cli.encoding import prepare
     from hopscope.cli.variables import unread
+    from hopscope.cli.views.notes import attach
     from hopscope.runtime.errors import HopscopeError, UsageError
-    from hopscope.runtime.text import storable
+    from hopscope.runtime.storable import storable
 
     prepare()
+    attach()
     if os.environ.get("NO_COLOR"):
         from typer import rich_utils
 
@@ -84,7 +85,7 @@ def _run(given: list[str]) -> None:
 
 
 def _open_streams() -> None:
-    """Have closed standard streams lead nowhere, as with `>/dev/null`.
+    """Redirect closed standard streams to the null device.
 
     A database would otherwise be opened under the number of stdout or stderr, and what libraries
     print there would be written into it.
@@ -101,14 +102,15 @@ def _open_streams() -> None:
 
 
 def _tell(message: str) -> None:
-    from hopscope.cli.render import note
-    from hopscope.runtime.text import storable
+    from hopscope.api.views.render import note
+    from hopscope.runtime.code_files import shown
+    from hopscope.runtime.storable import storable
 
-    note(storable(message))
+    note(shown(storable(message)))
 
 
 def _write_out() -> None:
-    """Write what stdout still holds.
+    """Flush stdout.
 
     Raises:
         SystemExit: it cannot be written.

@@ -1,4 +1,4 @@
-"""Environment variables that no command reads: likely misspelt, and ignored without a word."""
+"""Environment variables that no command reads, which are likely misspelt."""
 
 import os
 import re
@@ -7,15 +7,15 @@ from typing import Any
 
 PREFIX = "HOPSCOPE_"
 ELSEWHERE = frozenset({"HOPSCOPE_API_KEY", "HOPSCOPE_TRACEBACK"})
-"""Those that are read where no option is: by readers on a server, and where the command ends."""
+"""Variables read outside options: by readers on a server, and at the end of the command."""
 USUAL = "HOPSCOPE_DB"
-"""Many set it always: it is known without loading all commands, which takes time."""
+"""Often set; known without loading all commands, which takes time."""
 OF_TESTS = "HOPSCOPE_TEST_"
 
 
 def unread() -> dict[str, str | None]:
-    """The variables set whose name begins with `HOPSCOPE_` and that nothing reads, each with the
-    most similar name that something does."""
+    """The set variables beginning with `HOPSCOPE_` that nothing reads, each with the most similar
+    known name."""
     begun = (name for name in sorted(os.environ) if name.startswith(PREFIX) and name != USUAL)
     given = [name for name in begun if name not in ELSEWHERE and not name.startswith(OF_TESTS)]
     if not given:
@@ -40,7 +40,8 @@ def names() -> frozenset[str]:
 
 
 def _of(command: Any) -> set[str]:
-    """Those of its options, of which some have several lines and are named in the help only."""
+    """The variables of a command's options; some that hold several lines are named only in the
+    help."""
     found: set[str] = set()
     for parameter in command.params:
         envvar = parameter.envvar or ()

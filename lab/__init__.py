@@ -1,0 +1,1 @@
+"""Datasets, experiments, tables, exports, learned policies, validity suites, Hopland."""

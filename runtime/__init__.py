@@ -1,0 +1,1 @@
+"""Records, ports and everything that runs a workflow: execution, readers, retrievers."""

@@ -1,16 +1,22 @@
-"""Find components by file name: a component is a module with a typed `build(...)`.
+"""Find components by name: a component is a module with a typed `build(...)`.
 
-A new workflow, retriever, meter or credit rule is one new file in its package; there is no
-registry to edit. Files whose names begin with "_" are helpers.
+A new workflow, retriever, meter or credit rule is one new file in its package, or a folder whose
+`__init__` defines `build`; there is no registry to edit. Names that begin with "_" are private. A
+package with a `KIND` also has the components that other distributions offer by entry points (see
+`runtime.entry_points`), and those in files that a user has named (see `runtime.code_files`).
+
+Invariant: a component of ours is never replaced. One from elsewhere that has its name is listed
+with the reason why it is not used.
 """
 
+import ast
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import ModuleInfo, iter_modules
 from types import ModuleType
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from pydantic import (
     ByteSize,
@@ -22,7 +28,10 @@ from pydantic import (
     WrapValidator,
 )
 
+from hopscope.runtime import code_files, entry_points
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.specs import Spec
+from hopscope.runtime.validation import problem
 
 
 def _bytes(given: Any, parse: ValidatorFunctionWrapHandler) -> Any:
@@ -35,53 +44,115 @@ def _bytes(given: Any, parse: ValidatorFunctionWrapHandler) -> Any:
 Bytes = Annotated[ByteSize, WrapValidator(_bytes)]
 """The type of an option that is an amount of memory."""
 Count = Annotated[int, Field(ge=1)]
-"""The type of an option that says how many: one at least."""
+"""The type of an option that is a count of at least one."""
 Share = Annotated[float, Field(ge=0, le=1)]
-"""The type of an option that is a probability, a similarity, or another part of one."""
+"""The type of an option from 0 to 1: a probability, a similarity or a share."""
 
 
-LISTED = {"answer_metrics": "metrics", "credit": "rules"}
-"""Packages that `hopscope list` calls otherwise."""
+class Found(NamedTuple):
+    """A component, or a candidate that cannot be used."""
+
+    name: str
+    origin: str | None = None
+    """The distribution that offers it, with its version; None for our own components."""
+    problem: str | None = None
+    """Why it cannot be used by this name."""
 
 
-def names(package: ModuleType) -> list[str]:
-    """The components of a package, sorted."""
+def own(package: ModuleType) -> list[str]:
+    """Our components of a package, sorted."""
     return sorted(
         module.name
         for module in iter_modules(package.__path__)
-        if not module.name.startswith("_") and not module.ispkg
+        if not module.name.startswith("_") and (not module.ispkg or _builds(package, module))
     )
+
+
+def _builds(package: ModuleType, folder: ModuleInfo) -> bool:
+    """Whether a folder's `__init__` defines `build`, by its source: it is not imported."""
+    spec = folder.module_finder.find_spec(f"{package.__name__}.{folder.name}", None)
+    source = getattr(spec and spec.loader, "get_source", lambda name: None)(spec and spec.name)
+    defined: set[str] = set()
+    for node in ast.parse(source or "").body:
+        match node:
+            case ast.FunctionDef(name=name):
+                defined.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                defined.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                defined.add(name)
+            case ast.ImportFrom(names=names):
+                defined.update(alias.asname or alias.name for alias in names)
+    return "build" in defined
+
+
+def found(package: ModuleType) -> list[Found]:
+    """All components of a package, sorted, also those that cannot be used."""
+    ours = own(package)
+    kind = getattr(package, "KIND", None)
+    offers = entry_points.offers(kind) if kind else []
+    rivals: dict[str, list[str]] = {name: ["hopscope"] for name in ours}
+    for offer in offers:
+        rivals.setdefault(offer.name, []).append(offer.distribution)
+    others = [
+        Found(offer.name, offer.distribution, _problem(offer, rivals[offer.name]))
+        for offer in offers
+    ]
+    return sorted([*map(Found, ours), *others], key=lambda each: each.name)
+
+
+def _problem(offer: entry_points.Offer, rivals: list[str]) -> str | None:
+    if not offer.name.isidentifier():
+        return f"{offer.distribution} calls it so, but names are letters, digits and underscores"
+    if rivals[0] == "hopscope":
+        return f"{offer.distribution} offers it, but hopscope has one of that name, which is used"
+    if len(rivals) > 1:
+        return f"offered by {' and by '.join(rivals)}: uninstall all but one"
+    return None
+
+
+def names(package: ModuleType) -> list[str]:
+    """The components of a package that can be used, sorted."""
+    return [each.name for each in found(package) if each.problem is None]
 
 
 def load(package: ModuleType, name: str) -> ModuleType:
     """The component's module.
 
     Raises:
-        UsageError: there is none of that name; the message lists those there are.
+        UsageError: the name is unknown; the message lists the known ones. Or the component comes
+            from another distribution or a file, and cannot be used.
     """
-    known = names(package)
+    if code_files.is_code(name):
+        return code_files.load(name)
+    if name in own(package):
+        module = import_module(f"{package.__name__}.{name}")
+        if not callable(getattr(module, "build", None)):
+            raise UsageError(f"{package.__name__}.{name} is no component: it has no build(...)")
+        return module
+    kind = getattr(package, "KIND", package.__name__.rpartition(".")[2])
+    known = {each.name: each for each in found(package)}
     if name not in known:
-        kind = package.__name__.rsplit(".", 1)[-1]
-        kind = LISTED.get(kind, kind)
-        raise UsageError(f"no {name!r} among {kind}: choose from {', '.join(known)}")
-    module = import_module(f"{package.__name__}.{name}")
-    if not callable(getattr(module, "build", None)):
-        raise UsageError(f"{package.__name__}.{name} is no component: it has no build(...)")
-    return module
+        choices = ", ".join(each.name for each in known.values() if each.problem is None)
+        raise UsageError(f"no {name!r} among {kind}: choose from {choices}")
+    if problem := known[name].problem:
+        raise UsageError(f"{name} among {kind}: {problem}")
+    [offer] = (offer for offer in entry_points.offers(kind) if offer.name == name)
+    return entry_points.load(kind, offer)
 
 
 def options(build: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The keyword-only parameters of `build`: what a user may set with `-o key=value`."""
+    """The keyword-only parameters of `build`, which a user may set with `-o key=value`."""
     parameters = inspect.signature(build).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def parse_options(build: Callable[..., Any], given: Mapping[str, str]) -> dict[str, Any]:
-    """All options of `build`, those `given` read from text by their type, the others by default.
+    """All options of `build`: the `given` ones parsed by their type, the others by default.
 
     Raises:
-        UsageError: an unknown option, or a value that is not of its type or not in its range; no
-            number is infinite or NaN.
+        UsageError: an option is unknown, or a value has the wrong type or range; infinity and NaN
+            are refused.
     """
     known = options(build)
     hints = get_type_hints(build, include_extras=True)
@@ -94,41 +165,50 @@ def parse_options(build: Callable[..., Any], given: Mapping[str, str]) -> dict[s
         try:
             resolved[name] = TypeAdapter(hints[name], config=finite).validate_strings(text)
         except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise UsageError(f"option {name}={text}: {reason}") from None
+            problems = ", or ".join(dict.fromkeys(map(problem, error.errors())))
+            raise UsageError(f"option {name}={text}: {problems}") from None
     return resolved
 
 
 def named(
     package: ModuleType,
-    spec: str,
-    given: Mapping[str, str] | None = None,
+    spec: Spec,
     *,
+    argument: str | None = None,
     provided: Mapping[str, Any] | None = None,
 ) -> partial[Any]:
-    """`build` of the component that a text names, `NAME` or `NAME:ARGUMENT`, with all its options.
+    """`build` of the component that a spec names, with all its options.
 
-    The argument is its first option. `provided` are objects that no text can
-    name, by option; those that the component does not take are left out.
+    Args:
+        argument: the option that the spec's argument is for; by default the first one.
+        provided: objects that no text can name, by option; objects that the component does not
+            take are ignored.
 
     Raises:
-        UsageError: there is no such component, or its options are not those given.
+        UsageError: the component is unknown, or has other options.
     """
-    name, _, argument = spec.partition(":")
-    build = load(package, name).build
-    objects = {n: value for n, value in (provided or {}).items() if n in options(build)}
-    asked = dict(given or {})
-    if argument:
-        where = next((option for option in options(build) if option not in objects), None)
-        if where is None:
-            raise UsageError(f"{spec}: {name} takes nothing after its name")
-        if where in asked:
-            raise UsageError(f"{spec}: {where} is given twice")
-        asked[where] = argument
-    if taken := asked.keys() & objects.keys():
-        raise UsageError(f"{spec}: {min(taken)} is not to be given: it is the run's own")
-    resolved = parse_options(build, asked) | objects
-    for option, value in resolved.items():
+    build = load(package, spec.name).build
+    known = options(build)
+    objects = {name: value for name, value in (provided or {}).items() if name in known}
+    where = argument or next((name for name in known if name not in objects), None)
+    given = dict(spec.options)
+    if spec.argument:
+        if where is None or where not in known:
+            raise UsageError(
+                f"{spec}: {spec.name} takes nothing after its name; leave out :{spec.argument}"
+            )
+        if where in given:
+            raise UsageError(
+                f"{spec}: {where} is given twice, after the colon and by name; give it once"
+            )
+        given[where] = spec.argument
+    if taken := given.keys() & objects.keys():
+        raise UsageError(
+            f"{spec}: {min(taken)} is not to be given, because it is the run's own; leave it out"
+        )
+    resolved = parse_options(build, given) | objects
+    for name, value in resolved.items():
         if value is inspect.Parameter.empty:
-            raise UsageError(f"{spec} needs {option}: give {name}:{option.upper()}")
+            form = f":{name.upper()}" if name == where else f",{name}=VALUE"
+            raise UsageError(f"{spec} needs {name}: give {spec.name}{form}")
     return partial(build, **resolved)

@@ -1,9 +1,9 @@
-"""Equal inputs are computed once, and so say the same to the last digit.
+"""Equal inputs are computed once and so give the same result to the last digit.
 
 A model computes a batch as one matrix, and the rows of a matrix product are not all rounded alike:
-the instructions that a row gets depend on its place, on the processor and on the number of threads.
-Two equal rows may then differ in their last digits, and a sort by score puts them in an order that
-means nothing. Computed once they cannot, and cost less.
+the instructions for a row depend on its place, on the processor and on the number of threads. Two
+equal rows may then differ in their last digits, and a sort by score puts them in a meaningless
+order. Computed once they cannot differ, and cost less.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -23,5 +23,5 @@ def each_once(
             called without inputs.
     """
     distinct = list(dict.fromkeys(inputs))
-    found = dict(zip(distinct, compute(distinct), strict=True)) if distinct else {}
-    return [found[each] for each in inputs]
+    outputs = dict(zip(distinct, compute(distinct), strict=True)) if distinct else {}
+    return [outputs[each] for each in inputs]

@@ -2,22 +2,23 @@
 
     HopscopeError
     ├── UsageError            the user's input cannot be used            exit 2
-    │   ├── MissingExtra      an optional dependency is not installed
-    │   ├── CorpusError       a corpus or question file is broken (file, line)
-    │   └── NothingKept       there is no database yet
+    │   ├── MissingExtraError       an optional dependency is not installed
+    │   ├── CorpusError             a corpus or question file is broken (file, line)
+    │   ├── MissingDatabaseError    there is no database yet
+    │   └── MissingRunError         no stored run has that id
     ├── ReaderError           a language model failed
-    │   ├── ContextOverflow   a prompt does not fit into its context
-    │   ├── NotOffered        it does not tell what was asked for
-    │   └── NoAnswer          its reply ended within its thought
+    │   ├── ContextOverflowError    a prompt does not fit into its context
+    │   ├── CapabilityError         the reader cannot do what the request needs
+    │   └── NoAnswerError           the reply ended within its thought
     ├── RetrieverError        an index or search service failed
-    │   └── IndexMismatch     an index is not what its manifest says
-    ├── BudgetExceeded        the budget is spent; `run` makes an answer of what there is
+    │   └── IndexMismatchError      an index differs from its manifest
+    ├── BudgetExceededError   the budget is spent; `run` answers from the evidence so far
     ├── EntailmentError       an entailment model failed
     └── StoreError            the database failed
-        └── Unstorable        it does not take what was to be written
+        └── UnstorableError         the database refuses these values
 
-Messages say what, where and what to do. `runtime.run` turns them into records; the command
-line prints them and chooses the exit code.
+A message says what is wrong, where, and what to do next. `runtime.execution.run` turns errors
+into records; the command line prints them and chooses the exit code.
 """
 
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ class UsageError(HopscopeError):
     """The user's input cannot be used; the message says what to change."""
 
 
-class MissingExtra(UsageError):
+class MissingExtraError(UsageError):
     """An optional dependency is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
@@ -46,59 +47,66 @@ class CorpusError(UsageError):
     """A corpus or question file is broken."""
 
 
-class NothingKept(UsageError):
-    """There is no database yet where one was named."""
+class MissingDatabaseError(UsageError):
+    """There is no database at the given place."""
+
+
+class MissingRunError(UsageError):
+    """No stored run has the id, or one that begins so."""
 
 
 class ReaderError(HopscopeError):
     """A language model failed, or a prompt does not fit it."""
 
 
-class ContextOverflow(ReaderError):
+class ContextOverflowError(ReaderError):
     """A prompt does not fit into the reader's context; fewer passages might."""
 
     def __init__(
         self, reader: str, tokens: int, reserved: int, context: int, *, at_least: bool = False
     ) -> None:
-        """With `at_least` the prompt was too long to be counted."""
-        told = f"at least {tokens}" if at_least else str(tokens)
+        """
+        Args:
+            at_least: `tokens` is a lower bound, because the prompt was too long to be counted.
+        """
+        count = f"at least {tokens}" if at_least else str(tokens)
         super().__init__(
-            f"a prompt of {told} tokens and {reserved} more for the output exceed the context "
+            f"a prompt of {count} tokens and {reserved} more for the output exceed the context "
             f"of {reader}, {context} tokens; show fewer passages or ask for fewer tokens"
         )
         self.tokens = tokens
-        """Of the prompt."""
+        """Tokens of the prompt."""
         self.allowed = max(0, context - reserved)
         """Prompt tokens that would have fitted."""
 
 
-class NotOffered(ReaderError):
-    """A reader does not tell what was asked for, whatever it is asked about."""
+class CapabilityError(ReaderError):
+    """The reader cannot do what the request needs, for any prompt."""
 
 
-class NoAnswer(ReaderError):
-    """A reply ended within its thought: there is nothing to go on with."""
+class NoAnswerError(ReaderError):
+    """A reply ended within its thought, without an answer."""
 
     step: "Step | None" = None
-    """The record of the step within which that was, once it is made."""
+    """The step that failed, as soon as its record exists."""
 
 
 class RetrieverError(HopscopeError):
     """An index or search service failed."""
 
 
-class IndexMismatch(RetrieverError):
-    """An index is not what its manifest says: damaged, or built by something else."""
+class IndexMismatchError(RetrieverError):
+    """An index differs from its manifest: it is damaged, or something else built it."""
 
 
-class BudgetExceeded(HopscopeError):
-    """Nothing more is to be spent on the run."""
+class BudgetExceededError(HopscopeError):
+    """The run's budget is spent."""
 
     def __init__(self, stop_reason: "StopReason", message: str) -> None:
         super().__init__(message)
         self.stop_reason = stop_reason
         self.step: Step | None = None
-        """The record of the step within which that was, once it is made."""
+        """The step that reached the limit, as soon as its record exists."""
 
 
 class EntailmentError(HopscopeError):
@@ -109,5 +117,11 @@ class StoreError(HopscopeError):
     """The database failed or cannot be used."""
 
 
-class Unstorable(StoreError):
-    """The database works, but does not take the values that were to be written."""
+class UnstorableError(StoreError):
+    """The database works but refuses these values."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error, without the advice and dumps that libraries append."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

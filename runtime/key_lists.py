@@ -12,11 +12,11 @@ def write(passages: Iterable[Passage]) -> str:
 
 
 def read(output: str | None) -> tuple[str, ...] | None:
-    """The keys in a step's output; None where it is anything else, such as a model's own words."""
+    """The keys in a step's output; None if it is no list of keys, such as a model's reply."""
     try:
-        found = json.loads(output or "")
+        keys = json.loads(output or "")
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, list) or not all(isinstance(key, str) for key in found):
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         return None
-    return tuple(found)
+    return tuple(keys)

@@ -1,7 +1,7 @@
-"""The verbs: what the runtime asks of the outside world, each in one or two methods.
+"""The verbs: ports to models, indexes and policies, with one or two methods each.
 
-All are batched, because credit asks about many contexts at once. Adapters need not inherit;
-having the methods is enough.
+All are batched, because credit needs many contexts at once. An adapter needs the methods; it need
+not inherit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,11 +47,11 @@ class Reader(Protocol):
 
 
 class MoreSamples(Protocol):
-    """A reader whose samples can be drawn in several goes."""
+    """A reader that can draw further samples of an earlier request."""
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        """Samples `first` to `first + n - 1` of each request, as `generate` would have given them
-        had it been asked for `first + n`.
+        """Samples `first` to `first + n - 1` of each request, equal to those of `generate` with
+        `first + n` samples.
 
         Raises:
             ReaderError: as `generate`.
@@ -60,47 +60,50 @@ class MoreSamples(Protocol):
 
 
 class BranchRequest(NamedTuple):
-    """In what ways can a reply to `request` go on that begins with `token_ids`?"""
+    """A request for all continuations, by one token, of a reply that begins with `token_ids`."""
 
     request: GenerationRequest
-    """Says what ends a reply; `n`, `temperature` and `seed` do not matter."""
+    """The prompt, and the limits that end a reply; `n`, `temperature` and `seed` have no effect."""
     token_ids: tuple[int, ...] = ()
     least: float = 0.0
-    """Next tokens of less probability are left out."""
+    """The smallest probability of a next token that is returned."""
 
 
 class Branch(NamedTuple):
-    """A reply that is one token longer."""
+    """One continuation of a reply, by one token."""
 
     token_id: int
     logprob: float
     """ln p of the token under the raw distribution."""
     text: str | None
     """The whole reply, if it ends here: by an end token, a stop string or its length."""
+    cut: bool = False
+    """Whether only its length ends it."""
 
 
 class BranchingReader(Protocol):
-    """A reader that tells the probability of every next token, so that its replies can be
-    enumerated instead of sampled."""
+    """A reader that returns the probability of every next token, so that replies can be enumerated
+    instead of sampled."""
 
     def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
-        """All ways to go on, the likeliest first; with `least` 0 they have probability 1 together.
+        """The continuations of each request, likeliest first. With `least` 0 their probabilities
+        sum to 1.
 
         Raises:
-            ReaderError: as `generate`; also when a reply has ended before.
+            ReaderError: as `generate`; also when a reply has already ended.
         """
         ...
 
 
 class AnswerCache(Protocol):
-    """Keeps answers under hashes of all they depend on, as many as it has room for."""
+    """A bounded cache of answers. The key of an answer is a hash of all it depends on."""
 
     def get(self, keys: Sequence[str]) -> dict[str, str]:
-        """The answers that are there, by key."""
+        """The cached answers by key; keys without an answer are absent."""
         ...
 
     def put(self, answers: Mapping[str, str]) -> None:
-        """Keep answers; one that is there already stays."""
+        """Store answers; an answer that is already stored stays."""
         ...
 
 
@@ -148,8 +151,44 @@ class Entailment(Protocol):
         ...
 
 
+class Display(NamedTuple):
+    """How tables and files show the values of a meter.
+
+    A meter's module declares it as `DISPLAY = Display("Heading", ...)` with literal values: reports
+    read it from the source, because to import a meter may take seconds. `tracing.reports.displays`
+    finds it by the meter's name; a meter without one is shown under its name.
+    """
+
+    heading: str
+    unit: str | None = None
+    """Such as `nats` or `probability`."""
+    digits: int = 2
+    """After the point."""
+    baseline: bool = True
+    """Whether the value without evidence is one of the same kind as with it. Then a report shows
+    the values before and after a step and the step's Shapley share. Otherwise each value is itself
+    a gain over no evidence, as GroGU's."""
+    gold: bool = False
+    """Whether it needs gold answers."""
+    full_bar: float | None = None
+    """The change that fills the bar of a table; None draws no bar."""
+    variant_of: str | None = None
+    """The meter of which it is another form. Reports of runs leave it out where both were
+    measured."""
+
+    @property
+    def delta(self) -> str:
+        """The heading of a step's changes."""
+        return f"Δ{self.heading}"
+
+    @property
+    def change(self) -> str:
+        """The heading of what all evidence changed: of gains these themselves."""
+        return self.delta if self.baseline else self.heading
+
+
 class UtilityMeter(Protocol):
-    """Tells what a set of evidence is worth to a reader for a question."""
+    """Measures the utility of a set of evidence for a question."""
 
     @property
     def name(self) -> str: ...
@@ -162,13 +201,13 @@ class UtilityMeter(Protocol):
 
 
 class Moment(NamedTuple):
-    """What is known before a retrieval: no gold, and nothing of what comes after."""
+    """The state of a run before a retrieval, without gold answers and later steps."""
 
     question: Question
     steps: tuple[Step, ...] = ()
-    """All so far."""
+    """All steps so far."""
     evidence: tuple[Passage, ...] = ()
-    """What the reader would answer from."""
+    """The passages that the reader would answer from now."""
     seed: int = 0
 
     @property
@@ -186,9 +225,9 @@ class Policy(Protocol):
         ...
 
     def decide(self, moment: Moment, reader: Reader) -> Decision:
-        """Whether to retrieve now. What it asks of the reader counts as the run's.
+        """Whether to retrieve now. Its calls of the reader count towards the run.
 
         Raises:
-            ReaderError: the model failed, or does not tell what the policy goes by.
+            ReaderError: the model failed, or does not return a signal that the policy needs.
         """
         ...

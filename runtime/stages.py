@@ -1,7 +1,7 @@
-"""What may stand between a retriever and the reader: fusions, rerankers and compressors.
+"""The stages between a retriever and the reader: fusions, rerankers and compressors.
 
-Like the ports they are batched and need no inheritance. A stage keeps the keys of the passages it
-was given, so that evidence stays what was retrieved, however short it has become.
+Like the ports they are batched and need no inheritance. A stage keeps the keys of its passages, so
+that evidence can be traced to its retrieval, however short it has become.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,8 +11,8 @@ from hopscope.runtime.ports import Reader, Retriever
 from hopscope.runtime.types import Hit, Passage, Record
 
 
-class Asker(Protocol):
-    """Has a reader to ask: the `Deps` of a workflow, or a stage."""
+class ReaderContext(Protocol):
+    """An object with a reader and a seed: the `Deps` of a workflow, or a stage."""
 
     @property
     def reader(self) -> Reader: ...
@@ -22,7 +22,7 @@ class Asker(Protocol):
 
 
 class Candidates(NamedTuple):
-    """What was found for one query, best first."""
+    """The hits of one query, best first."""
 
     query: str
     hits: tuple[Hit, ...]
@@ -41,22 +41,22 @@ class Fusion(Protocol):
         ...
 
     def fuse(self, rankings: Sequence[Sequence[Hit]], weights: Sequence[float]) -> list[Hit]:
-        """All passages of the rankings, each once, best first; equal ones as they came.
+        """All passages of the rankings, each once, best first; ties keep their order.
 
-        A passage is the same in two rankings when its key is.
+        Passages with equal keys are the same passage.
         """
         ...
 
 
-class Reranked(NamedTuple):
+class Reranking(NamedTuple):
     """All candidates in a new order."""
 
     hits: tuple[Hit, ...]
     """Best first, with the reranker's own scores."""
     ok: bool | None = None
-    """Whether what the reader replied could be read; None where no form was asked of it."""
+    """Whether the reader's reply could be parsed; None where no form was required."""
     cut: int = 0
-    """Candidates that are longer than the model, of which it saw the beginning only."""
+    """Candidates longer than the model's input, of which it read the beginning only."""
 
 
 class Reranker(Protocol):
@@ -67,7 +67,7 @@ class Reranker(Protocol):
         """Kind and settings."""
         ...
 
-    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranking]:
         """The candidates of each query, all of them, best first.
 
         Raises:
@@ -76,12 +76,12 @@ class Reranker(Protocol):
         ...
 
 
-class Compressed(NamedTuple):
+class Compression(NamedTuple):
     """The candidates in fewer tokens."""
 
     hits: tuple[Hit, ...]
     tokens_before: int
-    """Of the candidates, as the reader counts."""
+    """Tokens of the candidates by the reader's count."""
     tokens_after: int
 
 
@@ -93,17 +93,17 @@ class Compressor(Protocol):
         """Kind and settings."""
         ...
 
-    def compress(self, asked: Sequence[Candidates]) -> list[Compressed]:
-        """What is left of the candidates of each query.
+    def compress(self, asked: Sequence[Candidates]) -> list[Compression]:
+        """The shortened candidates of each query.
 
         Raises:
-            ReaderError: the model failed, or gives no likelihoods where they are needed.
+            ReaderError: the model failed, or does not return likelihoods that are needed.
         """
         ...
 
 
-class Note(Record):
-    """What a stage did to the candidates of one query."""
+class StageNote(Record):
+    """The record of one stage's work on the candidates of one query."""
 
     stage: str
     """Its operator, as in the expression that names the retriever."""
@@ -111,35 +111,35 @@ class Note(Record):
     before: tuple[str, ...]
     """Keys of the candidates."""
     after: tuple[str, ...]
-    """Keys of what came of them."""
+    """Keys of the resulting passages."""
     parse_ok: bool | None = None
     cut: int | None = None
-    """Candidates a model saw the beginning of only."""
+    """Candidates of which the model read the beginning only."""
     tokens_before: int | None = None
     tokens_after: int | None = None
 
 
 @runtime_checkable
-class Noting(Protocol):
-    """A retriever that asks readers and has something to tell about it."""
+class RecordableRetriever(Protocol):
+    """A retriever with stages whose calls and notes can be recorded."""
 
     def recorded(
         self,
         recording: Callable[[Reader], Reader],
-        note: Callable[[Note], None],
+        note: Callable[[StageNote], None],
         *,
         capture: bool,
     ) -> Retriever:
-        """The same retriever, with `recording` put before each reader that it asks, and `note`
-        told what each stage did. `capture`: whether the spans of its stages carry texts."""
+        """The same retriever, with each of its readers wrapped by `recording`, and `note` called
+        with the record of each stage. `capture`: whether the spans of its stages carry texts."""
         ...
 
 
 @runtime_checkable
-class Cutting(Protocol):
-    """A retriever whose model reads no more than the beginning of a long query."""
+class TruncatingRetriever(Protocol):
+    """A retriever whose model reads only the beginning of a long query."""
 
     @property
     def queries_cut(self) -> int:
-        """Queries so far whose end was left out."""
+        """Queries so far whose end was cut off."""
         ...

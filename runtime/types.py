@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from hopscope.runtime.text import storable
+from hopscope.runtime.storable import storable
 
 Role = Literal["system", "user", "assistant"]
 StepKind = Literal["retrieve", "generate", "judge", "rank", "vote"]
@@ -40,14 +40,14 @@ RunStatus = Literal["ok", "failed", "interrupted"]
 
 
 def _storable_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    # Looking at the tokens of a reply one by one would take ten times as long.
+    # Checking the tokens of a reply one by one would take ten times as long.
     return texts if "".join(texts).isascii() else tuple(map(storable, texts))
 
 
 Text = Annotated[str, AfterValidator(storable)]
-"""A record's field for text from outside."""
+"""The type of a field that holds text from outside."""
 Texts = Annotated[tuple[str, ...], AfterValidator(_storable_texts)]
-"""Likewise for many."""
+"""The type of a field that holds several such texts."""
 
 
 def digest(*parts: str) -> str:
@@ -61,17 +61,17 @@ def digest(*parts: str) -> str:
 
 
 class Record(BaseModel):
-    """What all our records have in common: frozen, no unknown fields, no NaN."""
+    """The base of all records: frozen, no unknown fields, no NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Question(Record):
-    """What is to be answered."""
+    """A question to answer."""
 
     text: Text
     answers: Texts = ()
-    """Gold aliases, any of which is right; empty when unknown."""
+    """Gold aliases; each is a right answer. Empty when unknown."""
     id: Text = ""
     """The dataset's id, or empty."""
 
@@ -95,7 +95,7 @@ class Passage(Record):
 
     @property
     def content_hash(self) -> str:
-        """Hash of title and text as they stand: what the store keeps each passage under."""
+        """Hash of the unchanged title and text. The store uses it as the passage's key."""
         return digest(self.title, self.text)
 
 
@@ -115,23 +115,23 @@ class Message(Record):
 
 
 class Prompt(Record):
-    """What is sent to a reader."""
+    """The input of a reader."""
 
     messages: tuple[Message, ...]
     prefix: Text = ""
     """Text of the assistant turn that the reader continues; part of the prompt, not the output."""
     shown: Texts = ()
-    """Keys of the passages that stand in the messages, in order."""
+    """Keys of the passages in the messages, in order."""
 
     @property
     def text(self) -> str:
-        """The prompt as one string, for records and for seeding; not what a model is fed."""
+        """The prompt as one string, for records and for seeding. Models read the messages."""
         turns = [f"[{m.role}]\n{m.content}" for m in self.messages]
         return "\n".join([*turns, f"[assistant]\n{self.prefix}"])
 
 
 class Usage(Record):
-    """What model calls cost. Tokens are the reader's own counts."""
+    """The cost of model calls. Tokens are the reader's own counts."""
 
     input_tokens: int = 0
     """Prompt tokens; the prompt of a request for n samples is counted once."""
@@ -139,12 +139,11 @@ class Usage(Record):
     """Generated tokens of all samples, the end token included."""
     calls: int = 0
     thinking_tokens: int = 0
-    """Those of the output tokens that were thoughts and not answers."""
+    """Output tokens of thoughts, which are no part of an answer."""
     cached_tokens: int = 0
-    """Of the prompt tokens those that the server had at hand and bills at a lower price."""
+    """Prompt tokens from the server's cache, which it bills at a lower price."""
     uncounted: int = 0
-    """Calls whose tokens nobody told in full: the tokens above are too few, by how many is
-    unknown."""
+    """Calls without a full count of tokens: the counts above are too low by an unknown number."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -161,37 +160,37 @@ class Usage(Record):
         return self.input_tokens + self.output_tokens
 
 
-class Forwarded(Record):
-    """What went through a model. Beside `Usage` and not in it: how much is reused depends on what
-    was asked before, and the record of a run must not."""
+class ForwardCounts(Record):
+    """Forward passes of a model. They are no part of `Usage`: reuse depends on earlier requests,
+    and the record of a run must not."""
 
     passes: int = 0
     tokens: int = 0
-    """Positions of all passes, those included that only fill up a batch."""
+    """Positions of all passes, padding included."""
     reused: int = 0
-    """Tokens of prompts that needed no pass, because their keys and values were at hand."""
+    """Prompt tokens that needed no pass, because their keys and values were cached."""
 
-    def __add__(self, other: "Forwarded") -> "Forwarded":
-        return Forwarded(
+    def __add__(self, other: "ForwardCounts") -> "ForwardCounts":
+        return ForwardCounts(
             passes=self.passes + other.passes,
             tokens=self.tokens + other.tokens,
             reused=self.reused + other.reused,
         )
 
 
-class Pairs(Record):
-    """What comparing texts cost: ordered pairs, each direction one."""
+class PairCounts(Record):
+    """The cost of comparing texts, in ordered pairs: each direction counts as one."""
 
     asked: int = 0
-    """Pairs that an entailment model was asked about."""
+    """Pairs sent to an entailment model."""
     cached: int = 0
-    """Of these, found in a database."""
+    """Of these, pairs read from a database."""
     computed: int = 0
-    """Of these, computed by the model. The rest were equal to others, remembered from a moment
-    before, or decided by a rule."""
+    """Of these, pairs that the model computed. The rest were equal to others, held in memory, or
+    decided by a rule."""
 
-    def __add__(self, other: "Pairs") -> "Pairs":
-        return Pairs(
+    def __add__(self, other: "PairCounts") -> "PairCounts":
+        return PairCounts(
             asked=self.asked + other.asked,
             cached=self.cached + other.cached,
             computed=self.computed + other.computed,
@@ -199,38 +198,39 @@ class Pairs(Record):
 
 
 class GenerationRequest(Record):
-    """Ask a reader for `n` continuations of one prompt."""
+    """A request for `n` continuations of one prompt."""
 
     prompt: Prompt
     n: int = Field(default=1, ge=1)
     temperature: float = Field(default=0.0, ge=0.0)
     """0 is greedy. Recorded log-probabilities do not depend on it."""
     max_tokens: int = Field(default=64, ge=1)
-    """Of the answer; a thought has a limit of its own, which is the reader's."""
+    """The limit of the answer. The reader sets a separate limit for a thought."""
     stop: Texts = ()
     """The answer ends before the first of these strings."""
     seed: int = 0
     """Sample i draws from its own stream, derived from (seed, prompt, i)."""
     thought: Text | None = None
-    """A thought that stands before the answer already: the reader answers after it and does not
-    think again. Empty, it answers at once; None leaves it to the reader."""
+    """A given thought: the reader answers after it and does not think again. With an empty one it
+    answers at once; None leaves thinking to the reader."""
 
 
 class Thought(Record):
-    """What a reader thought before it answered."""
+    """The reader's reasoning before its answer."""
 
     text: Text
-    """Without marks; empty where a server keeps it to itself."""
+    """The text without marks; empty where a server does not return it."""
     tokens: int = 0
-    """Output tokens that it took, its marks included."""
+    """Output tokens of the thought, its marks included."""
     end: ThoughtEnd = "closed"
-    """`closed` by the reader; `forced`, closed for it at the limit of its length or where the reply
-    would have ended within it; `open`: the reply ended within it, so that there is no answer."""
+    """`closed`: the reader closed it. `forced`: the runtime closed it, at the limit of its length
+    or where the reply would have ended within it. `open`: the reply ended within it, so there is
+    no answer."""
 
 
 class Generation(Record):
-    """One continuation. The sequences run over `tokens`, which spell `text`; the end token is
-    in none of them, and nor is a thought."""
+    """One continuation. Each sequence has one entry per token of `tokens`, which spell `text`. The
+    end token and the thought are in none of them."""
 
     text: Text
     tokens: Texts = ()
@@ -241,21 +241,21 @@ class Generation(Record):
     entropies: tuple[float, ...] = ()
     """Entropy in nats of the raw next-token distribution each token was drawn from."""
     end_logprob: float | None = None
-    """ln p of the end token, where one was generated, or of the token that wrote the stop string,
-    where nothing stands before it: all the likelihood an empty text has."""
+    """ln p of the end token, if the reader generated one. If the text begins with the stop string,
+    ln p of the token that wrote it. An empty text has no other likelihood."""
     finish_reason: FinishReason = "eos"
     usage: Usage = Usage()
     """Output tokens of this sample; the prompt's tokens stand on the first sample only."""
     approx: bool = False
     """True when entropies come from a truncated distribution."""
     refused: tuple[str, ...] = ()
-    """Options of the request that did not hold, because the server refuses them."""
+    """Options of the request that had no effect, because the server refuses them."""
     thought: Thought | None = None
-    """What was thought before the answer; None of a reply without a thought."""
+    """The thought before the answer; None in a reply without one."""
 
     @property
     def unanswered(self) -> str | None:
-        """Why there is no answer, where the reply ended within its thought."""
+        """Why there is no answer, if the reply ended within its thought; else None."""
         if self.thought is None or self.thought.end != "open":
             return None
         return (
@@ -265,14 +265,14 @@ class Generation(Record):
 
 
 class ScoreRequest(Record):
-    """Ask a reader how likely `continuation` is after `prompt` (teacher forcing)."""
+    """A request for the likelihood of `continuation` after `prompt` (teacher forcing)."""
 
     prompt: Prompt
     continuation: Text = ""
     token_ids: tuple[int, ...] = ()
-    """The continuation's tokens, where known; else `continuation` is tokenised."""
+    """The continuation's tokens, where known; else the reader tokenises `continuation`."""
     thought: Text | None = None
-    """A thought that stands before the continuation; none unless told."""
+    """A thought before the continuation; None is no thought."""
 
 
 class Scored(Record):
@@ -287,7 +287,7 @@ class Scored(Record):
 
 
 class Exchange(Record):
-    """One request to the reader within a step and what came back."""
+    """One request to the reader within a step, and its reply."""
 
     request: GenerationRequest
     generations: tuple[Generation, ...]
@@ -296,20 +296,20 @@ class Exchange(Record):
 
 
 class Decision(Record):
-    """Whether one more retrieval was worth it, decided before it."""
+    """The decision, before a retrieval, whether the retrieval is worth its cost."""
 
     policy: str
-    """Name and settings of what decided; `limit:` and the reason to stop where a limit did."""
+    """Name and settings of the policy; `limit:` and the stop reason where a limit decided."""
     retrieve: bool
     """The choice."""
     reason: Text
-    """In a few words."""
+    """The reason in a few words."""
     retrieval: int = 0
-    """Retrievals before; at 0 the question is whether to retrieve at all."""
+    """Earlier retrievals; at 0 the choice is whether to retrieve at all."""
     stage: str | None = None
-    """The last of the policy's stages of signals that was looked at, where it has stages."""
+    """The last stage of signals that the policy computed, if it has stages."""
     signals: dict[str, float] = {}
-    """What was known; what could not be known is not there."""
+    """The signals by name, without those that could not be computed."""
     gain: float | None = None
     """Predicted utility of the best continuation minus that of stopping here."""
     low: float | None = None
@@ -318,9 +318,9 @@ class Decision(Record):
     cost: float | None = None
     """Predicted tokens of that continuation."""
     price: float | None = None
-    """Utility that a token must bring."""
+    """The least utility that a token must bring."""
     usage: Usage = Usage()
-    """What deciding cost; part of the step's usage."""
+    """The cost of the decision; part of the step's usage."""
 
 
 class Step(Record):
@@ -332,26 +332,27 @@ class Step(Record):
     """The node's name, as in the paper."""
     kind: StepKind
     query: Text | None = None
-    """What was sent to the retriever; None when nothing was retrieved."""
+    """The query sent to the retriever; None without a retrieval."""
     ranked: tuple[Hit, ...] = ()
-    """What the retriever returned, best first."""
+    """The retriever's hits, best first."""
     new: Texts = ()
     """Keys of passages that no earlier step had brought into the evidence."""
     shown: Texts = ()
-    """Keys of the passages a model was shown in this step, in order of first showing."""
+    """Keys of the passages in this step's prompts, in order of first appearance."""
     evidence: tuple[Passage, ...] = ()
     """The evidence after this step."""
     exchanges: tuple[Exchange, ...] = ()
     output: Text | None = None
-    """The text the step produced: the thought, the answer, the selection."""
+    """The text of the step: the thought, the answer, the selection."""
     parse_ok: bool | None = None
-    """Whether the model's text had the form asked for; None when no form was asked for."""
+    """Whether the model's text had the required form; None when no form was required."""
     stop_reason: StopReason | None = None
     """Set on the step that ended the loop."""
     dangling: Texts = ()
-    """Keys of `new` that no model was ever shown in this run."""
+    """Keys of `new` that stand in no prompt of this run."""
     decision: Decision | None = None
-    """Whether to retrieve, where a policy or a limit had a say; refused, the step did nothing."""
+    """The decision of a policy or a limit, if there was one. If it was not to retrieve, the step
+    did nothing."""
     usage: Usage = Usage()
     started: datetime
     seconds: float
@@ -359,14 +360,14 @@ class Step(Record):
 
 
 class RunError(Record):
-    """Why a run has no regular end."""
+    """The error that ended a run."""
 
     type: Text
     message: Text
 
 
 class Run(Record):
-    """One question through one workflow: what happened, complete even when it failed."""
+    """The complete record of one question through one workflow, even of a failed one."""
 
     id: Text
     question: Question
@@ -396,7 +397,7 @@ class Run(Record):
 
 
 class Measurement(Record):
-    """One number and how it was come by; or the reason why there is none."""
+    """A number with its provenance, or the reason it is missing."""
 
     value: float | None
     reason: Text | None = None
@@ -405,28 +406,28 @@ class Measurement(Record):
     """Samples behind the value; 0 when it is exact."""
     seed: int | None = None
     estimator: str = ""
-    """Names the formula and its options, enough to compute it again."""
+    """The formula and its options, enough to compute the value again."""
     low: float | None = None
     """95 % interval."""
     high: float | None = None
     certain: bool = False
-    """The interval holds always, and not in 95 % of cases: of enumerated scores."""
+    """The interval always holds, not only in 95 % of cases (enumerated scores)."""
     dropped: tuple[str, ...] | None = None
-    """Keys of the passages that the meter kept from the reader, the first perhaps in part only,
-    because the context was too long; None where all was shown."""
+    """Keys of the passages that the meter left out because the context was too long; the first may
+    be left out in part. None where the reader saw all."""
 
     @model_validator(mode="after")
     def _value_or_reason(self) -> Self:
         if (self.value is None) == (self.reason is None):
-            raise ValueError("a measurement has either a value or the reason why it has none")
+            raise ValueError("a measurement has either a value or the reason it is missing")
         return self
 
 
 class Provenance(Record):
-    """What a credit depends on besides the run."""
+    """The settings that a credit depends on, besides the run."""
 
     reader: Text
-    """Name and revision of the model that was asked."""
+    """Name and revision of the reader."""
     entailment: Text | None = None
     seed: int = 0
     settings: dict[str, JsonValue] = {}
@@ -444,25 +445,25 @@ class Credit(Record):
     run_id: str
     step: int | None
     passage: Text | None = Field(default=None, min_length=1)
-    """Key of the passage that the share goes to; None when it goes to all that the step brought."""
+    """Key of the passage that gets the share; None when the whole step gets it."""
     rule: str
-    """How it was shared: trajectory, leave_one_out, solo, shapley; or level and total, what is
-    shared."""
+    """The rule of sharing: trajectory, leave_one_out, solo, shapley; or level and total, the
+    amounts that are shared."""
     meter: str
     measurement: Measurement
     provenance: Provenance
 
 
 class Appraisal(Record):
-    """One measuring of a run: when it was and what it cost. Its credits are those of the run with
-    the same provenance."""
+    """One measurement of a run: its time and its cost. Its credits are those of the run with the
+    same provenance."""
 
     run_id: str
     provenance: Provenance
     measured: datetime
     usage: Usage = Usage()
-    """What was asked of the reader for it, in `replay` that of the repeated runs too. What could be
-    remembered from a moment before costs nothing again."""
+    """The reader's usage, in `replay` with that of the repeated runs. Results held in memory cost
+    nothing again."""
     seconds: float = 0.0
-    pairs: Pairs | None = None
-    """What was asked of the entailment model; None where nobody counted."""
+    pairs: PairCounts | None = None
+    """The pairs sent to the entailment model; None where they were not counted."""

@@ -1,7 +1,9 @@
 """The durable rows: runs, steps, passages, generations and credits in SQL.
 
 store.py       Store: save, load, list, verify
-schema.py      the tables and what they keep true
-migrations/    how older databases become current
-exporters/     other formats
+runs/          the rows of runs, their credits and appraisals
+experiments/   the rows of experiments
+database/      the location of the database; the tables and their invariants
+migrations/    upgrades of older databases
+exporters/     exports to other formats
 """

@@ -1,25 +1,25 @@
-"""Answers of models, kept by a hash of all they depend on, for all processes that share the
-database.
+"""A cache of model answers under a hash of all that they depend on, shared by all processes that
+use the database.
 
-Invariant: at most `room` answers are there after each `put`; the oldest go.
+Invariant: each `put` leaves at most `room` answers; the oldest are deleted.
 """
 
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Table, delete, func, select
 
-from hopscope.store.database import Database
-from hopscope.store.interning import chunks, insert
-from hopscope.store.schema import answers, entailments
+from hopscope.store.database.database import Database
+from hopscope.store.database.schema import answers, entailments
+from hopscope.store.runs.interning import chunks, insert
 
 ROOM = 200_000
-"""What readers said: some kilobytes each."""
+"""Answers of readers kept: some kilobytes each."""
 PAIRS = 1_000_000
-"""What entailment models said of a pair: some two hundred bytes each."""
+"""Answers of entailment models kept: some two hundred bytes each."""
 
 
 class Answers:
-    """An answer cache, as the port has it. Threads may share one."""
+    """An implementation of the answer cache port. Threads may share one."""
 
     def __init__(self, database: Database, *, table: Table = answers, room: int = ROOM) -> None:
         self._database = database
@@ -27,7 +27,7 @@ class Answers:
         self._room = room
 
     def get(self, keys: Sequence[str]) -> dict[str, str]:
-        """The answers that are there, by key.
+        """The known answers, by key.
 
         Raises:
             StoreError: the database failed.
@@ -40,16 +40,16 @@ class Answers:
                 found.update(tuple(row) for row in connection.execute(query))
         return found
 
-    def put(self, found: Mapping[str, str]) -> None:
-        """Keep answers; one that is there already stays.
+    def put(self, new: Mapping[str, str]) -> None:
+        """Store answers; existing ones stay.
 
         Raises:
             StoreError: the database failed.
         """
-        if not found:
+        if not new:
             return
         kept = self._table
-        rows = [{"hash": key, "answer": found[key]} for key in sorted(found)]
+        rows = [{"hash": key, "answer": new[key]} for key in sorted(new)]
         with self._database.writing() as connection:
             connection.execute(insert(connection, kept).on_conflict_do_nothing(), rows)
             newest = connection.execute(select(func.max(kept.c.number))).scalar_one()
@@ -57,5 +57,5 @@ class Answers:
 
 
 def of_pairs(database: Database) -> Answers:
-    """Where the probabilities of entailment are kept."""
+    """The cache of entailment probabilities."""
     return Answers(database, table=entailments, room=PAIRS)

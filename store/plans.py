@@ -1,4 +1,4 @@
-"""How the database goes about the queries of an act: what indexes are chosen by."""
+"""Query plans of an operation, to check its use of indexes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,23 +9,23 @@ from hopscope.store.store import Store
 
 
 class Plan(NamedTuple):
-    """A query and the steps that the database takes for it, in its own words."""
+    """A query and the steps of its plan, in the database's words."""
 
     sql: str
     steps: tuple[str, ...]
 
 
 def plans(store: Store, act: Callable[[], object]) -> list[Plan]:
-    """Do `act` and explain each query that it asked of `store`, once.
+    """Run `act` and explain each of its queries to `store`, once.
 
     On SQLite a step that begins with SCAN reads a whole table or index, one that begins with
     SEARCH a part.
     """
-    asked: dict[str, Any] = {}
+    queries: dict[str, Any] = {}
 
     def note(_connection: Any, _cursor: Any, sql: str, values: Any, *_: Any) -> None:
         if sql.startswith(("SELECT", "WITH")):
-            asked.setdefault(sql, values)
+            queries.setdefault(sql, values)
 
     engine = store._database._engine
     event.listen(engine, "before_cursor_execute", note)
@@ -37,7 +37,7 @@ def plans(store: Store, act: Callable[[], object]) -> list[Plan]:
     with store._database.reading() as connection:
 
         def explained(sql: str) -> Plan:
-            rows = connection.exec_driver_sql(f"{explain} {sql}", asked[sql])
+            rows = connection.exec_driver_sql(f"{explain} {sql}", queries[sql])
             return Plan(sql, tuple(row[-1] for row in rows))
 
-        return [explained(sql) for sql in asked]
+        return [explained(sql) for sql in queries]

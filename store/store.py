@@ -1,4 +1,4 @@
-"""The durable record of runs and what their steps were worth.
+"""The durable record of runs and their credits.
 
 Invariant: `load(save(run))` equals `run`, whatever its status, and saving it again changes
 nothing.
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection, select
 
-from hopscope.runtime.errors import StoreError, UsageError
+from hopscope.runtime.errors import MissingRunError, StoreError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
-from hopscope.store.database import Database
-from hopscope.store.location import default_url as default_url
-from hopscope.store.location import resolve
-from hopscope.store.migrate import HEAD as HEAD
-from hopscope.store.migrate import check_current, require, upgrade
-from hopscope.store.reading import read_appraisals, read_credits, read_run
-from hopscope.store.schema import runs
-from hopscope.store.summary import RunSummary, read_summaries
+from hopscope.store.database.database import Database
+from hopscope.store.database.location import default_url as default_url
+from hopscope.store.database.location import resolve
+from hopscope.store.database.migrate import HEAD as HEAD
+from hopscope.store.database.migrate import check_current, require, upgrade
+from hopscope.store.database.schema import runs
+from hopscope.store.runs.reading import read_appraisals, read_credits, read_run
+from hopscope.store.runs.summary import RunSummary, read_summaries
 
 if TYPE_CHECKING:
     from hopscope.store.answers import Answers
-    from hopscope.store.experiments import Experiments
+    from hopscope.store.experiments.experiments import Experiments
     from hopscope.store.verify import Fault
 
 BATCH = 100
@@ -34,7 +34,7 @@ BATCH = 100
 class Store:
     """Runs in a database. Threads may share one; processes each open their own.
 
-    What only some commands need is imported when they do, so that `ls` and `show` start quickly.
+    Modules that only some commands need are imported lazily, so that `ls` and `show` start quickly.
 
     with Store.open("runs.db") as store:
         store.save(run)
@@ -45,8 +45,8 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.found: str | None = HEAD
-        """The revision that the tables were at when the store was opened, before they were brought
-        up to date; None where there were none."""
+        """The revision of the tables before they were upgraded on opening; None if there were
+        none."""
 
     @classmethod
     def open(
@@ -56,19 +56,19 @@ class Store:
         create: bool = True,
         reading: bool = False,
     ) -> Self:
-        """Open a database, brought up to date where necessary.
+        """Open a database, and upgrade it if necessary.
 
         Args:
             location: a path, a SQLite or PostgreSQL URL, or None for `HOPSCOPE_DB` or else the
-                default of `hopscope.store.location`.
-            create: whether to make one where there is none.
-            reading: nothing will be written, so that a SQLite file on a read-only disk will do.
+                default of `hopscope.store.database.location`.
+            create: whether to create a missing database.
+            reading: only read, so that a SQLite file on a read-only disk is accepted.
 
         Raises:
-            NothingKept: there is none and none is to be made.
+            MissingDatabaseError: there is none and `create` is False.
             UsageError: the URL cannot be read.
             StoreError: the database cannot be used; the message says why and what to do.
-            MissingExtra: a PostgreSQL URL without the extra `postgres`.
+            MissingExtraError: a PostgreSQL URL without the extra `postgres`.
         """
         database = Database(resolve(location), reading=reading)
         try:
@@ -102,52 +102,52 @@ class Store:
     @cached_property
     def experiments(self) -> "Experiments":
         """Runs of whole datasets."""
-        from hopscope.store.experiments import Experiments
+        from hopscope.store.experiments.experiments import Experiments
 
         return Experiments(self._database)
 
     @cached_property
     def answers(self) -> "Answers":
-        """What readers said, for readers that ask once."""
+        """The cache of readers' answers."""
         from hopscope.store.answers import Answers
 
         return Answers(self._database)
 
     @cached_property
     def entailments(self) -> "Answers":
-        """Likewise what entailment models said of pairs of texts."""
+        """The cache of entailment models' answers on pairs of texts."""
         from hopscope.store.answers import of_pairs
 
         return of_pairs(self._database)
 
     def save(self, run: Run) -> None:
-        """Keep a run, finished or not. A different run of the same id is replaced and loses its
+        """Store a run, finished or not. It replaces a different run of the same id and deletes its
         credits."""
         self.save_all([run])
 
     def save_all(self, found: Iterable[Run]) -> None:
-        """Keep runs, many at a time, which is far quicker: `BATCH` in a transaction, as they come.
-        Those of the transactions before stay if one fails, or the source of runs does.
+        """Store many runs quickly: `BATCH` runs in a transaction, as they arrive. If a transaction
+        or the source of runs fails, the runs of earlier transactions stay stored.
         """
-        from hopscope.store.interning import chunks
-        from hopscope.store.writing import write_runs
+        from hopscope.store.runs.interning import chunks
+        from hopscope.store.runs.writing import write_runs
 
         for batch in chunks(found, BATCH):
             with self._database.writing() as connection:
                 write_runs(connection, batch)
 
     def save_credits(self, credits: Iterable[Credit], appraisals: Iterable[Appraisal] = ()) -> None:
-        """Keep credits, in place of those with the same run, step, passage, rule, meter and
-        provenance; with when they were measured, if that is told, and what it cost.
+        """Store credits, replacing those with the same run, step, passage, rule, meter and
+        provenance, with the times and costs in `appraisals`.
 
         Raises:
-            StoreError: a credit's run has not been saved; then none is kept.
+            StoreError: a credit's run has not been saved; then nothing is stored.
         """
-        from hopscope.store.interning import chunks
-        from hopscope.store.writing import write_appraisal, write_credits
+        from hopscope.store.runs.interning import chunks
+        from hopscope.store.runs.writing import write_appraisal, write_credits
 
-        found, told = list(credits), list(appraisals)
-        wanted = sorted({*(c.run_id for c in found), *(a.run_id for a in told)})
+        new, measured = list(credits), list(appraisals)
+        wanted = sorted({*(c.run_id for c in new), *(a.run_id for a in measured)})
         with self._database.writing() as connection:
             numbers: dict[str, int] = {}
             for chunk in chunks(wanted):
@@ -156,12 +156,12 @@ class Store:
             for run_id in wanted:
                 if run_id not in numbers:
                     raise StoreError(f"credits for run {run_id}, which is not saved: save it first")
-            write_credits(connection, numbers, found)
-            for appraisal in told:
+            write_credits(connection, numbers, new)
+            for appraisal in measured:
                 write_appraisal(connection, numbers[appraisal.run_id], appraisal)
 
     def load(self, run_id: str) -> Run:
-        """The run of this id, or of the only id that begins so.
+        """The run with this id or unique id prefix.
 
         Raises:
             UsageError: there is none, or more than one.
@@ -170,7 +170,7 @@ class Store:
             return read_run(connection, self._find(connection, run_id))
 
     def latest(self) -> Run:
-        """The run that was started last.
+        """The run with the latest start.
 
         Raises:
             UsageError: there are no runs.
@@ -183,8 +183,8 @@ class Store:
             return read_run(connection, number)
 
     def credits(self, run_id: str) -> list[Credit]:
-        """The credits of a run, found as by `load`; those measured last come last, within them the
-        whole run's first, then by step.
+        """The credits of a run, given as for `load`; those measured last come last, within them
+        those of the whole run first, then by step.
 
         Raises:
             UsageError: as `load`.
@@ -193,7 +193,7 @@ class Store:
             return read_credits(connection, self._find(connection, run_id))
 
     def appraisals(self, run_id: str) -> list[Appraisal]:
-        """When a run, found as by `load`, was measured and what that cost, the latest last.
+        """Times and costs of measuring a run, given as for `load`, the latest last.
 
         Raises:
             UsageError: as `load`.
@@ -219,18 +219,18 @@ class Store:
             return list(connection.execute(query).scalars())
 
     def verify(self) -> "list[Fault]":
-        """What is not as it was written: content hashes are derived again, runs read."""
+        """All rows that changed since they were written, found by computing hashes and reading."""
         return list(self.faults())
 
     def faults(self) -> "Iterator[Fault]":
-        """What `verify` gives, as it is found."""
+        """The faults of `verify`, one at a time."""
         from hopscope.store.verify import find_faults
 
         with self._database.reading() as connection:
             yield from find_faults(connection)
 
     def unsealed(self) -> int:
-        """Runs of before m011, of which `verify` sees only whether they can be read."""
+        """Number of runs older than m011; `verify` checks only that they can be read."""
         from hopscope.store.verify import count_unsealed
 
         with self._database.reading() as connection:
@@ -238,14 +238,14 @@ class Store:
 
     def size(self) -> int:
         """Bytes that the database takes."""
-        from hopscope.store.maintenance import read_size
+        from hopscope.store.database.maintenance import read_size
 
         with self._database.reading() as connection:
             return read_size(connection)
 
     def vacuum(self) -> None:
-        """Make the database as small as what it holds."""
-        from hopscope.store.maintenance import vacuum
+        """Free unused space of the database."""
+        from hopscope.store.database.maintenance import vacuum
 
         vacuum(self._database)
 
@@ -254,7 +254,7 @@ class Store:
         query = select(runs.c.id, runs.c.number).where(runs.c.id >= run_id, runs.c.id <= end)
         found = connection.execute(query.order_by(runs.c.id).limit(6)).all() if run_id else []
         if not found:
-            raise UsageError(f"no run {run_id!r} in {self.name}: `hopscope ls` lists the runs")
+            raise MissingRunError(f"no run {run_id!r} in {self.name}: `hopscope ls` lists the runs")
         if len(found) > 1 and found[0].id != run_id:
             ids = ", ".join(row.id for row in found[:5]) + (", …" if len(found) > 5 else "")
             raise UsageError(f"several runs begin with {run_id!r}: {ids}; give more of the id")

@@ -1,4 +1,4 @@
-"""Is what the database holds what was put in? Hashes are derived again from the content."""
+"""Detect changed rows: hashes are computed again from the content."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -8,10 +8,7 @@ from sqlalchemy import Connection, Table, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from hopscope.runtime.types import Passage, Provenance, digest
-from hopscope.store.experiment_reading import entry
-from hopscope.store.interning import listing_hash, prompt_hash
-from hopscope.store.reading import read_appraisals, read_credits, read_run
-from hopscope.store.schema import (
+from hopscope.store.database.schema import (
     appraisals,
     credits,
     decisions,
@@ -28,28 +25,30 @@ from hopscope.store.schema import (
     steps,
     texts,
 )
-from hopscope.store.seals import seal
+from hopscope.store.experiments.reading import entry
+from hopscope.store.runs.interning import listing_hash, prompt_hash
+from hopscope.store.runs.reading import read_appraisals, read_credits, read_run
+from hopscope.store.runs.seals import seal
 
 FEW: dict[str, Any] = {"yield_per": 1000}
-"""Rows held at a time, of tables that may not fit into memory."""
+"""Rows in memory at a time, for tables that may not fit into it."""
 
 _OWN = (steps, decisions, placements, exchanges, generations)
 """Tables whose rows are of one run."""
 
 
 class Fault(NamedTuple):
-    """A row that is not what its hash says."""
+    """A row that does not match its hash."""
 
     table: str
     row: str
-    """The hash it is kept under, or the run's id."""
+    """Its stored hash, or the run's id."""
     problem: str
 
 
 def find_faults(connection: Connection) -> Iterator[Fault]:
-    """Faults of what is kept by hash, of references, and of runs, credits and appraisals that are
-    not what their hashes say or cannot be read. Credits and appraisals that are gone leave no
-    trace."""
+    """Faults of rows stored by hash, of references, and of runs, credits and appraisals that do not
+    match their hashes or cannot be read. Deleted credits and appraisals are not detected."""
     yield from _passages(connection)
     yield from _prompts(connection)
     yield from _provenances(connection)
@@ -125,7 +124,7 @@ def _runs(connection: Connection) -> Iterator[Fault]:
 
 
 def _own(connection: Connection, number: int, run_id: str) -> Iterator[Fault]:
-    """Faults of the run's own rows, read as they lie there: what is as it was written makes a
+    """Faults of the run's own rows, compared as raw rows: unchanged rows need not be read as a
     run."""
     [own] = _rows(connection, runs, number)
     if own["hash"] is None:
@@ -150,7 +149,7 @@ def _measured(connection: Connection, number: int, run_id: str) -> Iterator[Faul
 
 
 def _rows(connection: Connection, table: Table, run: int) -> list[dict[str, Any]]:
-    """A run's rows by the keys of their columns, under which they are written."""
+    """A run's rows by column key, as they are written."""
     of = runs.c.number if table is runs else table.c.run
     found = connection.execute(select(table).where(of == run))
     keys = [column.key for column in table.columns]
@@ -158,6 +157,6 @@ def _rows(connection: Connection, table: Table, run: int) -> list[dict[str, Any]
 
 
 def count_unsealed(connection: Connection) -> int:
-    """Runs of before there were seals, which can only be read."""
+    """Number of runs without a seal, which can only be read."""
     query = select(func.count()).select_from(runs).where(runs.c.hash.is_(None))
     return int(connection.execute(query).scalar_one())

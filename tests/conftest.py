@@ -1,9 +1,13 @@
-"""Stands here so that pytest puts this folder on the path and tests can import its helpers."""
+"""What all tests share."""
 
 import os
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.imports import computes
 
 # Exceptions that nobody expects come out of the command line, in subprocesses, too.
 os.environ["HOPSCOPE_TRACEBACK"] = "1"
@@ -13,9 +17,38 @@ settings.register_profile("hopscope", deadline=None)
 settings.load_profile("hopscope")
 
 
+DATA = "HOPSCOPE_TEST_DATA"
+"""Names a folder of public research data, to benchmarks, too (benchmarks/research_data.py)."""
+
+
+@pytest.fixture(scope="session")
+def research_data() -> Callable[[str], Path]:
+    """Finds a file of the research data by its name; where it is not there the test is skipped."""
+
+    def find(name: str) -> Path:
+        folder = os.environ.get(DATA)
+        path = Path(folder or "", name)
+        if not folder or not path.is_file():
+            pytest.skip(f"{DATA} names no folder with {name}")
+        return path
+
+    return find
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden",
         action="store_true",
-        help="Record the runs in tests/workflows/golden and the tables in tests/cli/screens anew.",
+        help="Record tests/workflows/golden and tests/cli/views/screens anew.",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks tests that compute with models, where that is asked about."""
+    if "portable" not in config.getoption("-m"):
+        return
+    chosen = {path: computes(path) for path in {item.path for item in items}}
+    for item in items:
+        if chosen[item.path]:
+            item.add_marker("portable")

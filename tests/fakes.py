@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hopscope.runtime.ports import Probabilities, Statement
+from hopscope.runtime.ports import Branch, BranchRequest, Probabilities, Statement
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -87,6 +87,12 @@ class Ending:
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
         return self._ended(self._inner.more(requests, first=first))
+
+    def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
+        return [
+            [branch._replace(cut=False) for branch in branches]
+            for branches in self._inner.branch(requests)
+        ]
 
     def _ended(self, found: list[list[Generation]]) -> list[list[Generation]]:
         ended = {"finish_reason": "stop"}

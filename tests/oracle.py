@@ -4,9 +4,9 @@ the question's gold reasoning, and of each fact in it the passage that tells it.
 import re
 from collections.abc import Sequence
 
-from hopscope.lab.hopland.data import HoplandQuestion
 from hopscope.lab.hopland.questions import MARKER
-from hopscope.runtime.prompts import ANSWER_TASK, REASON_TASK
+from hopscope.runtime.corpora.hopland import HoplandQuestion
+from hopscope.runtime.prompting.prompts import ANSWER_TASK, REASON_TASK
 from hopscope.runtime.types import GenerationRequest
 from tests.probes import task
 

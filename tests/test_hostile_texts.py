@@ -15,27 +15,31 @@ import pysbd
 import pytest
 
 import hopscope
-from hopscope.runtime import answers, final_answer, key_lists, secrecy, sentences, shortening
+from hopscope.runtime import key_lists
 from hopscope.runtime.compressors import _budget
-from hopscope.runtime.corpora.chunks import Chunking
-from hopscope.runtime.corpora.reading import Draft
+from hopscope.runtime.corpora.records.chunks import Chunking
+from hopscope.runtime.corpora.records.reading import PassageDraft
+from hopscope.runtime.judgments import permutation, selection
 from hopscope.runtime.ports import Statement
-from hopscope.runtime.rerankers import _permutation, _selection
-from hopscope.runtime.retrievers import _english
+from hopscope.runtime.retrievers.bm25 import _english
+from hopscope.runtime.texts import (
+    answers,
+    continuation,
+    final_answer,
+    secrecy,
+    sentences,
+    shortening,
+)
 from hopscope.runtime.types import Generation, Hit, Passage
 from hopscope.tracing.answer_metrics import _rating
-from hopscope.tracing.entailments import _features, _reading, equivalence, judge, lexical
-from hopscope.tracing.meters import _context
-from hopscope.tracing.policies import _classifier_file
-from hopscope.workflows import (
-    _draft,
-    _flare_questions,
-    _paragraphs,
-    _self_ask,
-    _text,
-    flare_instruct,
-    ircot,
-)
+from hopscope.tracing.asking import context
+from hopscope.tracing.entailments import equivalence, judge, lexical
+from hopscope.tracing.entailments.equivalence import words
+from hopscope.tracing.entailments.equivalence._english import WHEN, WHERE
+from hopscope.tracing.learned import classifier_file
+from hopscope.workflows import _paragraphs, flare_instruct, ircot
+from hopscope.workflows.flare import drafting, questions
+from hopscope.workflows.self_ask import dialogue_form
 from tests.hostile_texts import guarded, texts
 
 KEY = secrecy.Secret("sk-0123456789")
@@ -48,7 +52,7 @@ def pieces(text: str) -> tuple[str, ...]:
 def drafted(text: str) -> object:
     tokens = pieces(text)
     draft = Generation(text=text, tokens=tokens, logprobs=(math.log(0.3),) * len(tokens))
-    return _draft.spans(draft, 0.5), _draft.mask(draft, 0.5), _draft.whole(draft)
+    return drafting.spans(draft, 0.5), drafting.mask(draft, 0.5), drafting.whole(draft)
 
 
 def fresh(text: str) -> object:
@@ -58,7 +62,7 @@ def fresh(text: str) -> object:
 
 
 def reading(text: str) -> object:
-    read = _reading.Text(text)
+    read = words.Text(text)
     return read.initials, read.trigrams, read.first, read.names, read.refuses
 
 
@@ -69,64 +73,74 @@ def equivalent(text: str) -> object:
 
 
 PARSERS: dict[str, Callable[[str], object]] = {
-    "answers.contains": lambda text: answers.contains(text, f"{text[: len(text) // 2]} x"),
-    "answers.normalise": lambda text: [answers.normalise(text, n) for n in ("squad", "spaced")],
-    "answers.rouge_l": lambda text: answers.rouge_l(text, f"{text} x"),
-    "answers.token_f1": lambda text: answers.token_f1(text, [f"{text} x"]),
-    "final_answer": final_answer.extract_answer,
-    "key_lists": lambda text: (key_lists.read(text), key_lists.read(f"[{text}]")),
-    "chunks": lambda text: list(Chunking(100, 20).split(Draft(text=text))),
-    "secrecy": lambda text: secrecy.shown(text, KEY),
-    "shortening": lambda text: shortening.cut(Passage(text=text), 10),
-    "_budget.units": lambda text: _budget.units(pieces(text), [0.0] * len(pieces(text)), "word"),
-    "_english": _english.terms,
-    "_permutation": lambda text: _permutation.permutation(text, 20),
-    "_selection.necessary_information": _selection.necessary_information,
-    "_selection.selection": lambda text: _selection.selection(text, 20),
-    "_selection.verdict": _selection.verdict,
-    "_rating": _rating.rating,
-    "_features.WHERE": lambda text: (_features.WHERE.search(text), _features.WHEN.search(text)),
-    "_reading.Text": reading,
-    "_reading.alternatives": _reading.alternatives,
-    "_reading.items": _reading.items,
-    "equivalence": equivalent,
-    "judge": judge.relation,
-    "lexical.classify": lambda text: lexical.build().classify(
+    "runtime.texts.answers contains": lambda text: answers.contains(
+        text, f"{text[: len(text) // 2]} x"
+    ),
+    "runtime.texts.answers normalise": lambda text: [
+        answers.normalise(text, n) for n in ("squad", "spaced")
+    ],
+    "runtime.texts.answers rouge_l": lambda text: answers.rouge_l(text, f"{text} x"),
+    "runtime.texts.answers token_f1": lambda text: answers.token_f1(text, [f"{text} x"]),
+    "runtime.texts.final_answer": final_answer.extract_answer,
+    "runtime.key_lists": lambda text: (key_lists.read(text), key_lists.read(f"[{text}]")),
+    "runtime.corpora.records.chunks": lambda text: list(
+        Chunking(100, 20).split(PassageDraft(text=text))
+    ),
+    "runtime.texts.secrecy": lambda text: secrecy.shown(text, KEY),
+    "runtime.texts.shortening": lambda text: shortening.cut(Passage(text=text), 10),
+    "runtime.compressors._budget": lambda text: _budget.units(
+        pieces(text), [0.0] * len(pieces(text)), "word"
+    ),
+    "runtime.retrievers.bm25._english": _english.terms,
+    "runtime.judgments.permutation": lambda text: permutation.permutation(text, 20),
+    "runtime.judgments.selection necessary_information": selection.necessary_information,
+    "runtime.judgments.selection selection": lambda text: selection.selection(text, 20),
+    "runtime.judgments.selection verdict": selection.verdict,
+    "tracing.answer_metrics._rating": _rating.rating,
+    "tracing.entailments.equivalence._english": lambda text: [
+        expression.search(text) for expression in (WHERE, WHEN)
+    ],
+    "tracing.entailments.equivalence.words Text": reading,
+    "tracing.entailments.equivalence.words alternatives": words.alternatives,
+    "tracing.entailments.equivalence.words items": words.items,
+    "tracing.entailments.equivalence.features": equivalent,
+    "tracing.entailments.judge": judge.relation,
+    "tracing.entailments.lexical classify": lambda text: lexical.build().classify(
         [Statement("", text, f"{text[: len(text) // 2]} x")]
     ),
-    "lexical.polarity": lexical.polarity,
-    "_context": lambda text: _context.cut([Passage(title=text[:9], text=text)], 512),
-    "_classifier_file": _classifier_file.terms,
-    "_draft": drafted,
-    "_flare_questions.phrase": lambda text: _flare_questions.phrase(text, text[:4], text),
-    "_flare_questions.question": _flare_questions.question,
-    "_paragraphs": fresh,
-    "_self_ask.end": _self_ask.end,
-    "_self_ask.read": _self_ask.read,
-    "_text.first_sentence": _text.first_sentence,
-    "flare_instruct": flare_instruct.asked,
-    "ircot": lambda text: ircot.next_query("Who?", [text]),
+    "tracing.entailments.lexical polarity": lexical.polarity,
+    "tracing.asking.context": lambda text: context.cut([Passage(title=text[:9], text=text)], 512),
+    "tracing.learned.classifier_file": classifier_file.terms,
+    "workflows.flare.drafting": drafted,
+    "workflows.flare.questions phrase": lambda text: questions.phrase(text, text[:4], text),
+    "workflows.flare.questions question": questions.question,
+    "workflows._paragraphs": fresh,
+    "workflows.self_ask.dialogue_form end": dialogue_form.end,
+    "workflows.self_ask.dialogue_form read": dialogue_form.read,
+    "runtime.texts.continuation": continuation.first_sentence,
+    "workflows.flare_instruct": flare_instruct.asked,
+    "workflows.ircot": lambda text: ircot.next_query("Who?", [text]),
 }
 
-SLOW = ("equivalence", "_paragraphs")
+SLOW = ("tracing.entailments.equivalence.features", "workflows._paragraphs")
 """They compare letter by letter, within bounds, which takes tenths of a second; a fifth will do."""
 ELSEWHERE = {
-    "cut_off": "our own names of estimators",
-    "expression": "the user's own",
-    "expression_parser": "the user's own",
-    "json_records": "tests/runtime/test_corpus.py",
-    "markdown": "matches each line of a file from its beginning",
-    "prices": "the end of a model's name",
-    "reading": "single characters",
-    "sentences": "below",
-    "_defusing": "tests/runtime/test_defusing.py",
-    "_english": "constants of `_reading`",
-    "_faiss": "the library's own error",
-    "_java": "the machine's own version",
-    "_opensearch": "the user's own index name",
-    "_remote": "an error that `secrecy` has cut",
-    "_rendering": "literal markers only",
-    "_terms": "an error that `secrecy` has cut",
+    "runtime.budget.prices": "the end of a model's name",
+    "runtime.code_files": "the user's own",
+    "runtime.corpora.files.markdown": "matches each line of a file from its beginning",
+    "runtime.corpora.records.json_records": "tests/runtime/corpora/test_corpus.py",
+    "runtime.corpora.records.reading": "single characters",
+    "runtime.generation.defusing": "tests/runtime/generation/test_defusing.py",
+    "runtime.pipelines.expression": "the user's own",
+    "runtime.pipelines.expression_parser": "the user's own",
+    "runtime.retrievers.dense.faiss_index": "the library's own error",
+    "runtime.retrievers.lucene.jvm": "the machine's own version",
+    "runtime.retrievers.opensearch._client": "the user's own index name",
+    "runtime.servers.refused_options": "an error that `secrecy` has cut",
+    "runtime.servers.remote_reader": "an error that `secrecy` has cut",
+    "runtime.specs": "the user's own",
+    "runtime.texts.sentences": "below",
+    "tracing.asking.cut_off": "our own names of estimators",
 }
 """Modules with expressions that the table does not name, and why."""
 
@@ -157,7 +171,7 @@ def test_pysbd_reads_stretches_whose_number_grows_with_the_text_alone(
     assert max(given) <= sentences.STRETCH
     assert sum(given) <= 2 * len(text)
     given.clear()
-    assert _text.sentence_end(text) <= sentences.STRETCH
+    assert continuation.sentence_end(text) <= sentences.STRETCH
     assert len(given) == 1
 
 
@@ -166,9 +180,11 @@ def test_every_module_that_searches_texts_is_in_the_table() -> None:
     used = re.compile(r"\bre\.[a-z]+\(|\bpysbd\.|\bfuzz\.|\bIndel\.")
     root = Path(hopscope.__file__).parent
     searching = {
-        path.stem
+        ".".join((room, *path.relative_to(root / room).with_suffix("").parts))
         for room in ("runtime", "tracing", "workflows")
-        for path in (root / room).resolve().rglob("*.py")
+        for path in (root / room).rglob("*.py")
         if used.search(path.read_text(encoding="utf-8"))
     }
-    assert searching - {name.split(".")[0] for name in PARSERS} - ELSEWHERE.keys() == set()
+    named = {name.split()[0] for name in PARSERS} | ELSEWHERE.keys()
+    assert {name.removesuffix(".__init__") for name in searching} - named == set()
+    assert [name for name in ELSEWHERE if name not in searching] == []

@@ -1,0 +1,1 @@
+"""Measuring: meters, credit, policies, error decomposition, reports, spans of credit."""

@@ -1,7 +1,7 @@
-"""What every step of a finished run was worth, or every passage of a step, by every meter and
-rule: the credits to store.
+"""The credits of a finished run: one value for each step (or each passage of a step), meter and
+rule.
 
-Credits come from the run's record alone; only a game that replays (see `replay`) runs the workflow
+Credits follow from the run's record alone; only a replay game (see `replay`) runs the workflow
 again.
 """
 
@@ -9,18 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Credit, Measurement, Provenance, Question, Run
-from hopscope.tracing.coalitions import EMPTY, Coalition, Coalitions, Game, Values
 from hopscope.tracing.credit import leave_one_out, trajectory
-from hopscope.tracing.credit._rule import CreditRule, gain
-from hopscope.tracing.games import over_steps
+from hopscope.tracing.games.coalitions import EMPTY, Coalition, Coalitions, EvidenceValues, Game
+from hopscope.tracing.games.frozen import over_steps
+from hopscope.tracing.games.rule import CreditRule, gain
 
-Found = tuple[int | None, str | None, str, Measurement]
+CreditRow = tuple[int | None, str | None, str, Measurement]
 """Step, passage, rule and value."""
-Share = tuple[int | None, str | None, str, str]
+CreditKey = tuple[int | None, str | None, str, str]
 """Step, passage, rule and meter."""
 
 _WHOLE_STEP = leave_one_out.NAME
-"""What the passages of a step share."""
+"""The rule whose credit of a step is shared among the step's passages."""
 
 
 def appraise(
@@ -31,17 +31,17 @@ def appraise(
     *,
     games: Sequence[Game] | None = None,
 ) -> list[Credit]:
-    """Credits of all steps, or of what else plays in the `games`.
+    """The credits of all steps, or of the members of the given `games`.
 
     For each meter and a game over steps: `level` of step None, the value without evidence; for
     each step `level`, the value of all evidence up to it, where a rule needed that (`trajectory`
     needs all); one credit by each rule, named after the rule; and `total` of step None, the value
     of all evidence minus that of none. For a game over the passages of a step: one credit by each
-    rule for each passage, and the step's own `leave_one_out`, which is what they share. Each meter
-    is asked once, about all evidence sets together.
+    rule for each passage, and the step's own `leave_one_out`, the total that they share. Each meter
+    measures all evidence sets in one call.
 
-    A meter that says `comparable_baseline` is False (GroGU with key tokens) gets the trajectory
-    rule only in a game where nobody means no evidence, because the other rules weigh that value in.
+    A meter whose `comparable_baseline` is False (GroGU with key tokens) gets only the trajectory
+    rule in a game whose empty coalition has no evidence: the other rules include that value.
 
     Raises:
         ReaderError, EntailmentError: a model failed.
@@ -50,17 +50,17 @@ def appraise(
     if games is None:
         games = [over_steps(run)]
     for meter in meters:
-        values = Values(run.question, meter)
+        values = EvidenceValues(run.question, meter)
         played = [Coalitions(game, values) for game in games]
-        fitting = [list(_fitting(coalitions, rules)) for coalitions in played]
+        applicable = [list(_applicable(coalitions, rules)) for coalitions in played]
         values.measure(
             coalitions.game.evidence(needed)
-            for coalitions, allowed in zip(played, fitting, strict=True)
+            for coalitions, allowed in zip(played, applicable, strict=True)
             for needed in _needed(coalitions, allowed)
         )
-        for coalitions, allowed in zip(played, fitting, strict=True):
-            shared = _over_steps if coalitions.game.step is None else _over_passages
-            for step, passage, rule, measurement in shared(coalitions, allowed):
+        for coalitions, allowed in zip(played, applicable, strict=True):
+            rows = _over_steps if coalitions.game.step is None else _over_passages
+            for step, passage, rule, measurement in rows(coalitions, allowed):
                 credits.append(
                     Credit(
                         run_id=run.id,
@@ -75,23 +75,23 @@ def appraise(
     return credits
 
 
-def shares(
+def credit_keys(
     question: Question,
     meters: Sequence[UtilityMeter],
     rules: Sequence[CreditRule],
     games: Sequence[Game],
-) -> set[Share]:
-    """The credits that `appraise` makes besides levels, without measuring any of them."""
-    found: set[Share] = set()
+) -> set[CreditKey]:
+    """The keys of the credits that `appraise` computes, without levels; nothing is measured."""
+    keys: set[CreditKey] = set()
     for meter in meters:
         for game in games:
-            found.add((game.step, None, "total" if game.step is None else _WHOLE_STEP, meter.name))
-            for rule in _fitting(Coalitions(game, Values(question, meter)), rules):
-                found |= {(*game.whom(m), rule.name, meter.name) for m in game.members}
-    return found
+            keys.add((game.step, None, "total" if game.step is None else _WHOLE_STEP, meter.name))
+            for rule in _applicable(Coalitions(game, EvidenceValues(question, meter)), rules):
+                keys |= {(*game.identify(m), rule.name, meter.name) for m in game.members}
+    return keys
 
 
-def _fitting(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRule]:
+def _applicable(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRule]:
     comparable = coalitions.values.comparable or coalitions.game.evidence(EMPTY) != ()
     return (rule for rule in rules if comparable or rule.name == trajectory.NAME)
 
@@ -103,7 +103,7 @@ def _needed(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterable[Coa
     yield coalitions.full
 
 
-def _over_steps(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[Found]:
+def _over_steps(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRow]:
     members, needed = coalitions.game.members, set(_needed(coalitions, rules))
     yield None, None, "level", coalitions.value(EMPTY)
     for step in members:
@@ -115,11 +115,11 @@ def _over_steps(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator
     yield None, None, "total", coalitions.combine(gain(coalitions.full, EMPTY), "total")
 
 
-def _over_passages(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[Found]:
+def _over_passages(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRow]:
     game = coalitions.game
     for rule in rules:
         for member, measurement in zip(game.members, rule.share(coalitions), strict=True):
-            step, passage = game.whom(member)
+            step, passage = game.identify(member)
             yield step, passage, rule.name, measurement
     whole = coalitions.combine(gain(coalitions.full, EMPTY), _WHOLE_STEP)
     yield game.step, None, _WHOLE_STEP, whole

@@ -6,9 +6,9 @@ START ── answer ── END
 from langgraph.graph import START
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.prompts import short_answer
-from hopscope.runtime.state import Deps, Graph, State, Update
-from hopscope.runtime.step import step
+from hopscope.runtime.execution.state import Deps, Graph, State, Update
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import GenerationRequest
 
 

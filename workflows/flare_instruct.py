@@ -19,14 +19,13 @@ from typing import Literal
 from langgraph.graph import START
 from pydantic import NonNegativeInt
 
-from hopscope.runtime import fitting
 from hopscope.runtime.components import Count
-from hopscope.runtime.prompts import REASON_TASK
-from hopscope.runtime.state import Deps, merge
-from hopscope.runtime.step import step
+from hopscope.runtime.execution.state import Deps, merge
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.prompting import fitting
+from hopscope.runtime.prompting.prompts import REASON_TASK, ask
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows._prompts import ask
-from hopscope.workflows._writing import FlareGraph, FlareState, FlareUpdate, append
+from hopscope.workflows.flare.writing import FlareGraph, FlareState, FlareUpdate, append
 
 SEARCH_TASK = (
     "Before any fact that you are not sure of, write [Search(QUERY)] and nothing after it; "

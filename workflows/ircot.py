@@ -16,13 +16,13 @@ from typing import Literal
 from langgraph.graph import END, START
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.fitting import generate
-from hopscope.runtime.prompts import chain_of_thought
-from hopscope.runtime.state import Deps, Graph, State, Update, declined, merge
-from hopscope.runtime.step import step
+from hopscope.runtime.execution.state import Deps, Graph, State, Update, declined, merge
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.prompting.fitting import generate
+from hopscope.runtime.prompting.prompts import chain_of_thought
+from hopscope.runtime.texts.continuation import extract_answer, first_sentence
 from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows._paragraphs import fresh
-from hopscope.workflows._text import extract_answer, first_sentence
 
 MAX_THOUGHT_TOKENS = 300
 SHOWN_WORDS = 350  # of each paragraph

@@ -13,14 +13,14 @@ from typing import Literal
 
 from langgraph.graph import START
 
-from hopscope.runtime import fitting
-from hopscope.runtime.answers import normalise
 from hopscope.runtime.components import Count
-from hopscope.runtime.prompts import chain_of_thought, short_answer
-from hopscope.runtime.state import Deps, Graph, State, Update, declined, merge
-from hopscope.runtime.step import step
+from hopscope.runtime.execution.state import Deps, Graph, State, Update, declined, merge
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.prompting import fitting
+from hopscope.runtime.prompting.prompts import chain_of_thought, short_answer
+from hopscope.runtime.texts.answers import normalise
+from hopscope.runtime.texts.continuation import extract_answer
 from hopscope.runtime.types import GenerationRequest, Passage
-from hopscope.workflows._text import extract_answer
 
 Output = Literal["answer", "reasoning"]
 

@@ -16,12 +16,12 @@ from langgraph.graph import START
 from pydantic import NonNegativeInt
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.rerankers._utility import judge
-from hopscope.runtime.state import Deps, declined
-from hopscope.runtime.step import step
+from hopscope.runtime.execution.state import Deps, declined
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.judgments.utility_judgment import judge
 from hopscope.runtime.types import Passage, digest
-from hopscope.workflows import _candidates
-from hopscope.workflows._candidates import Graph, State, Update, choose, record
+from hopscope.workflows.selection import choosing
+from hopscope.workflows.selection.choosing import Graph, State, Update, choose, record
 
 LOOP = ["judge_utility", "vote"]
 
@@ -60,10 +60,10 @@ def vote(state: State, deps: Deps) -> Update:
 
 def build(*, k: NonNegativeInt = 5, candidates: Count = 10, max_tokens: Count = 32) -> Graph:
     graph = Graph(State, context_schema=Deps)
-    graph.add_node("retrieve", _candidates.retrieve(candidates=candidates))
+    graph.add_node("retrieve", choosing.retrieve(candidates=candidates))
     graph.add_node("judge_utility", judge_utility())
     graph.add_node("vote", vote())
-    graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
+    graph.add_node("answer", choosing.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")
     graph.add_conditional_edges("retrieve", declined, {False: "judge_utility", True: "answer"})
     graph.add_conditional_edges("judge_utility", partial(next_step, k=k), LOOP)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from langgraph.graph import START
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.fitting import generate
-from hopscope.runtime.prompts import short_answer
-from hopscope.runtime.state import Deps, Graph, State, Update, merge
-from hopscope.runtime.step import step
+from hopscope.runtime.execution.state import Deps, Graph, State, Update, merge
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.prompting.fitting import generate
+from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import GenerationRequest, Passage
 
 

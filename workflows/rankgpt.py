@@ -13,11 +13,11 @@ from typing import Literal
 from langgraph.graph import START
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.rerankers._ranking import rank, windows
-from hopscope.runtime.state import Deps, declined
-from hopscope.runtime.step import step
-from hopscope.workflows import _candidates
-from hopscope.workflows._candidates import Graph, State, Update, choose, record
+from hopscope.runtime.execution.state import Deps, declined
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.judgments.ranking import rank, windows
+from hopscope.workflows.selection import choosing
+from hopscope.workflows.selection.choosing import Graph, State, Update, choose, record
 
 
 @step("rank")
@@ -46,9 +46,9 @@ def build(
 ) -> Graph:
     windows(candidates, window, stride)  # a stride that is no use is told before any run
     graph = Graph(State, context_schema=Deps)
-    graph.add_node("retrieve", _candidates.retrieve(candidates=candidates))
+    graph.add_node("retrieve", choosing.retrieve(candidates=candidates))
     graph.add_node("rank_relevance", rank_relevance(window=window, stride=stride, k=k))
-    graph.add_node("answer", _candidates.answer(max_tokens=max_tokens))
+    graph.add_node("answer", choosing.answer(max_tokens=max_tokens))
     graph.add_edge(START, "retrieve")
     graph.add_conditional_edges("retrieve", declined, {False: "rank_relevance", True: "answer"})
     graph.add_conditional_edges("rank_relevance", next_step)

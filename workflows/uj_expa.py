@@ -7,9 +7,9 @@ SIGIR 2024 (arXiv 2403.19216); in the prompts of ITEM (arXiv 2406.11290), whose 
 """
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.rerankers._utility import Judgment
-from hopscope.workflows._candidates import Graph
-from hopscope.workflows._single_shot import single_shot
+from hopscope.runtime.judgments.utility_judgment import Judgment
+from hopscope.workflows.selection.choosing import Graph
+from hopscope.workflows.selection.single_shot import single_shot
 
 
 def build(

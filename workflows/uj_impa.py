@@ -7,9 +7,9 @@ Philosophical Relevance via LLMs, Findings of ACL 2026 (arXiv 2406.11290).
 """
 
 from hopscope.runtime.components import Count
-from hopscope.runtime.rerankers._utility import Judgment
-from hopscope.workflows._candidates import Graph
-from hopscope.workflows._single_shot import single_shot
+from hopscope.runtime.judgments.utility_judgment import Judgment
+from hopscope.workflows.selection.choosing import Graph
+from hopscope.workflows.selection.single_shot import single_shot
 
 
 def build(

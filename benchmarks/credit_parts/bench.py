@@ -4,15 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from straightforward import Clock, Plain
-
-from hopscope.cli import wiring
-from hopscope.lab.hopland import data
+from credit_parts.straightforward import Clock, Plain
+from hopscope.api import parts
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.ports import Entailment
-from hopscope.runtime.readers._checkpoint import locate
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Question
-from hopscope.tracing.entailments._classifier import load
+from hopscope.tracing.entailments.nli import statement_texts
+from hopscope.tracing.pairs.classifier import load
 
 N, SEED = 10, 0
 """Samples of a context, and what they are drawn from."""
@@ -23,7 +23,7 @@ Row = dict[str, Any]
 """What was measured, by its name; rows may hold rows."""
 
 
-class Bench(NamedTuple):
+class Benchmark(NamedTuple):
     """What all parts work with."""
 
     spec: str
@@ -38,11 +38,12 @@ class Bench(NamedTuple):
     def reader(self, *, bare: bool = False) -> Any:
         """The reader with nothing remembered yet, or that remembers nothing."""
         options = f"device={self.device}" + (",prefix_cache=0" if bare else "")
-        return wiring.reader(f"{self.spec},{options}")
+        return parts.reader(f"{self.spec},{options}")
 
     def model(self) -> Entailment:
         """The entailment model without any memory."""
-        return load(locate(str(self.nli)), device=self.device, max_batch_tokens=AREA)
+        checkpoint = locate(str(self.nli))
+        return load(checkpoint, texts=statement_texts, device=self.device, max_batch_tokens=AREA)
 
     def plain_model(self) -> Entailment:
         """The same as transformers has it."""
@@ -57,11 +58,11 @@ class Bench(NamedTuple):
 
     def questions(self, limit: int | None = None) -> list[Question]:
         limit = limit or self.limit
-        chains = [q for q in data.questions("test") if q.kind == "chain" and q.hops == 2]
+        chains = [q for q in hopland.questions("test") if q.kind == "chain" and q.hops == 2]
         return [q.question for q in chains[:: max(1, len(chains) // limit)][:limit]]
 
     def deps(self, reader: Any) -> Deps:
-        return Deps(reader=reader, retriever=wiring.corpus(wiring.HOPLAND))
+        return Deps(reader=reader, retriever=parts.corpus(parts.HOPLAND))
 
 
 def timed(act: Callable[[], object]) -> Clock:

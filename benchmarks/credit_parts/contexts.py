@@ -2,9 +2,9 @@
 
 from credit_parts.bench import SEED, N
 from hopscope.runtime.types import GenerationRequest, Run
-from hopscope.tracing.games import over_steps
-from hopscope.tracing.meters import _asking
-from hopscope.tracing.meters._context import cut
+from hopscope.tracing.asking import asking
+from hopscope.tracing.asking.context import cut
+from hopscope.tracing.games.frozen import over_steps
 
 MAX_TOKENS = 64
 CONTEXT_WORDS = 512
@@ -22,7 +22,7 @@ def contexts(found: Run, *, every: bool) -> dict[frozenset[int], GenerationReque
     for coalition in chosen if every else along:
         evidence = game.evidence(coalition)
         assert isinstance(evidence, tuple)
-        [request] = _asking.requests(
+        [request] = asking.requests(
             found.question.text,
             [cut(evidence, CONTEXT_WORDS).passages],
             n=N,

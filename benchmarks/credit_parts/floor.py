@@ -3,20 +3,20 @@
 from typing import Any
 
 import torch
-from straightforward import Clock
 
-from credit_parts.bench import Bench, Row, timed
+from credit_parts.bench import Benchmark, Row, timed
 from credit_parts.contexts import contexts
 from credit_parts.passes import observed, replayed, weights_of
 from credit_parts.recording import Recording
 from credit_parts.runs import trajectories
-from hopscope.runtime.types import Forwarded, Generation, GenerationRequest
+from credit_parts.straightforward import Clock
+from hopscope.runtime.types import ForwardCounts, Generation, GenerationRequest
 
 REPLAYS, PEAKS = 3, 5
 """Times of which the best counts: of the passes, and of the machine."""
 
 
-def measure(bench: Bench) -> Row:
+def measure(bench: Benchmark) -> Row:
     runs = trajectories(bench)
     reader = Recording(bench.reader())
     model = weights_of(reader.reader)
@@ -28,7 +28,7 @@ def measure(bench: Bench) -> Row:
 
     with observed(model) as passes:
         first = generated()
-    forwarded: Forwarded = reader.reader.forwarded
+    forwarded: ForwardCounts = reader.reader.forwarded
     whole = min((first, *(generated() for _ in range(REPLAYS - 1))), key=bench.seconds)
     bare, copying = (
         min((replayed(model, passes, roomy=roomy) for _ in range(REPLAYS)), key=bench.seconds)
@@ -76,7 +76,7 @@ def tokens_needed(reader: Any, samples: dict[GenerationRequest, list[Generation]
     return needed
 
 
-def peak(bench: Bench) -> float:
+def peak(bench: Benchmark) -> float:
     """Multiplications and additions in single precision that the machine does in a second."""
     side = 2048 if bench.device == "cpu" else 8192
     square = torch.rand(side, side, device=bench.device)

@@ -4,22 +4,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import log
 
-from straightforward import Clock
-
-from credit_parts.bench import SEED, Bench, N, Row
+from credit_parts.bench import SEED, Benchmark, N, Row
 from credit_parts.memory import Memory
 from credit_parts.runs import deep
-from hopscope.cli import wiring
-from hopscope.cli.appraise import Appraiser, Measuring
+from credit_parts.straightforward import Clock
+from hopscope.api import parts
+from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.runtime.types import Run
 
 SIZES = (1, 2, 4, 8)
 """Of what grows."""
 
 
-def measure(bench: Bench) -> Row:
+def measure(bench: Benchmark) -> Row:
     """Each size alone, the others at their least; an exponent of 1 is linear."""
-    retriever = wiring.corpus(wiring.HOPLAND)
+    retriever = parts.corpus(parts.HOPLAND)
     questions = bench.questions(max(1, bench.limit // 10))
 
     def runs(*, steps: int = 2, k: int = 2, words: int = 0) -> list[Run]:
@@ -51,7 +50,7 @@ def measure(bench: Bench) -> Row:
     return found
 
 
-def measured(bench: Bench, runs: Sequence[Run], *, samples: int = N, at_once: int = 1) -> Row:
+def measured(bench: Benchmark, runs: Sequence[Run], *, samples: int = N, at_once: int = 1) -> Row:
     """SePer-S and trajectory credit of some runs, by words, as the reader is what grows."""
     reader = bench.reader()
     measuring = Measuring(
@@ -63,7 +62,7 @@ def measured(bench: Bench, runs: Sequence[Run], *, samples: int = N, at_once: in
     )
 
     def work(some: Sequence[Run]) -> None:
-        appraiser = Appraiser(reader, wiring.entailment("lexical"), measuring)
+        appraiser = Appraiser(reader, parts.entailment("lexical"), measuring)
         for found in some:
             appraiser.appraise(found)
 

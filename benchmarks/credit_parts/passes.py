@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
-from straightforward import Clock
 from transformers import DynamicCache
 
-from hopscope.runtime.readers._roomy import RoomyCache
+from credit_parts.straightforward import Clock
+from hopscope.runtime.generation.roomy import RoomyCache
 
 
 class Pass(NamedTuple):

@@ -1,17 +1,17 @@
 """Credit as the product computes it."""
 
-from credit_parts.bench import SEED, Bench, N
+from credit_parts.bench import SEED, Benchmark, N
 from credit_parts.prompted import Prompted
 from credit_parts.recording import Recording
-from hopscope.cli.appraise import Appraiser, Measuring
+from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.runtime.types import Credit, Run
-from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.wrappers.cached import CachedEntailment
 
 
 class Product:
     """The product's own way, with models that remember nothing yet."""
 
-    def __init__(self, bench: Bench, rule: str) -> None:
+    def __init__(self, bench: Benchmark, rule: str) -> None:
         self.reader = Recording(bench.reader())
         self.model = CachedEntailment(Prompted(bench.model()))
         self._rule = rule

@@ -3,19 +3,19 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from credit_parts.bench import Bench
-from hopscope.cli import wiring
-from hopscope.runtime.run import run
+from credit_parts.bench import Benchmark
+from hopscope.api import parts
+from hopscope.runtime.execution.run import run
 from hopscope.runtime.types import Hit, Passage, Question, Run, Step
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
 """Of runs that nobody made."""
 
 
-def trajectories(bench: Bench) -> list[Run]:
+def trajectories(bench: Benchmark) -> list[Run]:
     """The runs whose steps are to be measured, by a reader of their own."""
     deps = bench.deps(bench.reader())
-    workflow = wiring.workflow("ircot", {})
+    workflow = parts.workflow("ircot", {})
     runs = [run(workflow, question, deps) for question in bench.questions()]
     if failed := [found.error for found in runs if found.status != "ok"]:
         raise SystemExit(f"{len(failed)} runs failed: {failed[0]}")

@@ -2,27 +2,26 @@
 
 from collections.abc import Sequence
 
-from straightforward import Clock, Game, Loop, shapley, trajectory
-
-from credit_parts.bench import Bench, N, Row, timed
+from credit_parts.bench import Benchmark, N, Row, timed
 from credit_parts.contexts import contexts
 from credit_parts.product import Product
 from credit_parts.prompted import Prompted
 from credit_parts.runs import deep, trajectories
-from hopscope.cli import wiring
-from hopscope.lab.hopland import data
-from hopscope.runtime import answers
+from credit_parts.straightforward import Clock, Game, Loop, shapley, trajectory
+from hopscope.api import parts
+from hopscope.runtime.corpora import hopland
 from hopscope.runtime.ports import Probabilities, Statement
+from hopscope.runtime.texts import answers
 from hopscope.runtime.types import Question, Run
-from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.wrappers.cached import CachedEntailment
 
 DEEP = 4
 """Steps of a run whose Shapley credit is taken."""
 
 
-def measure(bench: Bench) -> Row:
+def measure(bench: Benchmark) -> Row:
     questions = bench.questions()
-    retriever = wiring.corpus(wiring.HOPLAND)
+    retriever = parts.corpus(parts.HOPLAND)
     few = questions[: max(1, bench.limit // 10)]
     deeper = [deep(question, retriever, steps=DEEP, k=2) for question in few]
     return {
@@ -32,7 +31,7 @@ def measure(bench: Bench) -> Row:
     }
 
 
-def compared(bench: Bench, runs: Sequence[Run], *, every: bool) -> Row:
+def compared(bench: Benchmark, runs: Sequence[Run], *, every: bool) -> Row:
     """End to end by both, and by the reader alone."""
     loop = Loop(bench.reader(bare=True), Prompted(bench.plain_model()))
     wanted = [loop_credits(loop, found, every=every) for found in runs]
@@ -82,9 +81,9 @@ def loop_credits(loop: Loop, found: Run, *, every: bool) -> dict[tuple[str, int]
     }
 
 
-def entailment(bench: Bench, questions: Sequence[Question]) -> Row:
+def entailment(bench: Benchmark, questions: Sequence[Question]) -> Row:
     """Ten distinct answers to each question: all pairs both ways, and each with the gold."""
-    golds = list(dict.fromkeys(item.question.answers[0] for item in data.questions("test")))
+    golds = list(dict.fromkeys(item.question.answers[0] for item in hopland.questions("test")))
     asked: list[list[Statement]] = []
     for question in questions:
         gold = question.answers[0]

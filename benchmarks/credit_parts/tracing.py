@@ -3,23 +3,22 @@
 from contextlib import nullcontext
 from statistics import median
 
-from straightforward import Clock
-
-from credit_parts.bench import Bench, Row, timed
-from hopscope.cli import wiring
-from hopscope.runtime.run import run
+from credit_parts.bench import Benchmark, Row, timed
+from credit_parts.straightforward import Clock
+from hopscope.api import parts
+from hopscope.runtime.execution.run import run
 from hopscope.store.store import Store
-from hopscope.tracing.caching import CachedReader
-from hopscope.tracing.telemetry import telemetry
+from hopscope.tracing.spans.telemetry import telemetry
+from hopscope.tracing.wrappers.cached import CachedReader
 
 REPEATS = 5
 """Times of which the median counts."""
 
 
-def measure(bench: Bench) -> Row:
+def measure(bench: Benchmark) -> Row:
     """The same runs with and without spans and the database, by a reader that remembers, so that
     the difference shows; and their time by the reader itself."""
-    workflow, questions = wiring.workflow("ircot", {}), bench.questions()
+    workflow, questions = parts.workflow("ircot", {}), bench.questions()
     reader = bench.reader()
     real = timed(lambda: [run(workflow, question, bench.deps(reader)) for question in questions])
     deps = bench.deps(CachedReader(reader))

@@ -1,8 +1,8 @@
-"""What of scikit-learn policies are learned with; loaded only when something is learned."""
+"""The classes of scikit-learn that learn policies, imported lazily."""
 
 from typing import Any, NamedTuple
 
-from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.errors import MissingExtraError
 
 
 class Sklearn(NamedTuple):
@@ -15,7 +15,7 @@ class Sklearn(NamedTuple):
 def sklearn() -> Sklearn:
     """
     Raises:
-        MissingExtra: scikit-learn is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
     try:
         from sklearn.ensemble import RandomForestRegressor
@@ -23,7 +23,7 @@ def sklearn() -> Sklearn:
         from sklearn.linear_model import LogisticRegression
         from sklearn.tree import DecisionTreeRegressor
     except ImportError:
-        raise MissingExtra("learning a policy", "train") from None
+        raise MissingExtraError("learning a policy", "train") from None
     return Sklearn(
         DecisionTreeRegressor, IsotonicRegression, LogisticRegression, RandomForestRegressor
     )

@@ -1,4 +1,4 @@
-"""Who of a batch gets how many retrievals, when the whole batch has one budget.
+"""Allocate retrievals to the questions of a batch that has one total budget.
 
 A multiple-choice knapsack: each question takes one of its options, and the sum of the costs stays
 within the total. Options below the concave hull of a question are never worth their place; those on
@@ -18,7 +18,7 @@ from hopscope.runtime.types import Record
 
 
 class Option(Record):
-    """So many retrievals for a question."""
+    """A number of retrievals for a question."""
 
     retrievals: int
     cost: float = Field(ge=0)
@@ -26,18 +26,18 @@ class Option(Record):
 
 
 class Allocation(Record):
-    """What a batch gets."""
+    """The options chosen for a batch."""
 
     chosen: tuple[Option, ...]
     """In the order of the questions."""
     cost: float
     value: float
     bound: float
-    """No allocation within the total has more value."""
+    """Upper bound on the value of any allocation within the total."""
 
     @property
     def gap(self) -> float:
-        """How much more the best could have, at most."""
+        """Upper bound on the distance to the best value."""
         return max(0.0, self.bound - self.value)
 
 
@@ -53,10 +53,10 @@ class _Upgrade(NamedTuple):
 
 
 def allocate(options: Sequence[Sequence[Option]], total: float) -> Allocation:
-    """Spend `total` over the questions where it brings most.
+    """Spend `total` on the questions where it gains most.
 
     Raises:
-        UsageError: not even the cheapest option of each fits.
+        UsageError: the cheapest options together exceed the total.
     """
     hulls = [hull(each) for each in options]
     chosen = [each[0] for each in hulls]
@@ -96,7 +96,7 @@ def hull(options: Sequence[Option]) -> list[Option]:
         UsageError: there are none.
     """
     if not options:
-        raise UsageError("a question without options cannot get one")
+        raise UsageError("a question without options: give at least one")
     found: list[Option] = []
     for option in sorted(options, key=lambda o: (o.cost, -o.value)):
         if found and option.value <= found[-1].value:

@@ -1,7 +1,7 @@
-"""A batch of questions and one total: what each would gain by retrievals, and who gets them.
+"""Allocate one total of tokens to a batch of questions by their predicted gains.
 
-What a number of retrievals brings is predicted from the question and one closed-book draft; see
-`tracing.policies._value_file.Plan`.
+The gain of a number of retrievals is predicted from the question and one closed-book draft; see
+`tracing.learned.value_file.Plan`.
 """
 
 import json
@@ -12,8 +12,8 @@ from hopscope.lab.budget.allocate import Allocation, Option, allocate
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.types import Question
-from hopscope.tracing.policies._value_file import ValueFile
-from hopscope.tracing.signals import signals
+from hopscope.tracing.learned.value_file import ValueFile
+from hopscope.tracing.signals.gathering import signals
 
 
 def questions_of(path: Path) -> list[Question]:
@@ -43,9 +43,9 @@ def questions_of(path: Path) -> list[Question]:
 
 
 def share_out(
-    asked: Sequence[Question], file: ValueFile, reader: Reader, *, total: float, seed: int = 0
+    batch: Sequence[Question], file: ValueFile, reader: Reader, *, total: float, seed: int = 0
 ) -> Allocation:
-    """Spend a total of tokens, above those of answering all at once, where it brings most.
+    """Spend a total of tokens, beyond those of closed-book answers, where it gains most.
 
     Raises:
         UsageError: the file predicts no plans.
@@ -53,11 +53,11 @@ def share_out(
     """
     if not file.plans:
         raise UsageError("the policy file has no plans: learn it again with `hopscope budget fit`")
-    return allocate([options(each, file, reader, seed) for each in asked], total)
+    return allocate([options(each, file, reader, seed) for each in batch], total)
 
 
 def options(question: Question, file: ValueFile, reader: Reader, seed: int) -> list[Option]:
-    """None, one, two, ... retrievals for a question."""
+    """The options of a question: 0, 1, 2, ... retrievals."""
     known = signals(Moment(question, seed=seed), reader)
     medians = file.heads[0].medians
     inputs = [known.get(name, medians.get(name, 0.0)) for name in file.signals]

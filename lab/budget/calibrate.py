@@ -9,7 +9,7 @@ import numpy as np
 from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
-from hopscope.tracing.policies._calibration import Calibration
+from hopscope.tracing.learned.calibration import Calibration
 
 
 def calibrate(
@@ -19,7 +19,7 @@ def calibrate(
 
     Raises:
         UsageError: no margin is known.
-        MissingExtra: scikit-learn is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
     pairs = sorted(
         (known["margin"], stop.utility)

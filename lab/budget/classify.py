@@ -1,7 +1,7 @@
 """Learn from the words of a question how many retrievals it needs: the least that are best.
 
 Logistic regression on which words and pairs of words occur, after Adaptive-RAG (arXiv 2403.14403),
-which trains a language model to tell.
+which trains a language model for it.
 """
 
 from collections import Counter
@@ -12,11 +12,11 @@ import numpy as np
 from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
-from hopscope.tracing.policies._classifier_file import ClassifierFile, terms
+from hopscope.tracing.learned.classifier_file import ClassifierFile, terms
 
 MANY = 2
 RARE = 3
-"""Terms of fewer questions are names."""
+"""Terms in fewer questions are left out as names."""
 
 
 def learn(paths: Sequence[Path], *, workflow: str, reader: str, source: str = "") -> ClassifierFile:
@@ -24,7 +24,7 @@ def learn(paths: Sequence[Path], *, workflow: str, reader: str, source: str = ""
 
     Raises:
         UsageError: there are no paths.
-        MissingExtra: scikit-learn is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
     if not paths:
         raise UsageError("there are no runs to learn from")

@@ -27,9 +27,9 @@ from pydantic import JsonValue
 from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
-from hopscope.tracing.forest import Forest, Tree
-from hopscope.tracing.policies._value_file import Bin, Head, Plan, Staged, ValueFile
-from hopscope.tracing.signals import NAMES, SIGNALS, STAGES, Stage
+from hopscope.tracing.learned.forest import Forest, Tree
+from hopscope.tracing.learned.value_file import Bin, Head, Plan, StageModel, ValueFile
+from hopscope.tracing.signals.gathering import NAMES, SIGNALS, STAGES, Stage
 
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestRegressor
@@ -37,31 +37,31 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 LEAST = 30
-"""Paths that must be left to learn a head of its own; later retrievals share the last one."""
+"""Paths needed to learn a separate head; later retrievals share the last one."""
 BINS = 10
 DOUBTS = (0.2, 0.4, 0.6, 0.8)
-"""Shares of the questions that may be in doubt, besides none and all."""
+"""Shares of the questions in doubt to try, besides none and all."""
 ALWAYS = 1e9
-"""All are in doubt."""
+"""The margin at which all are in doubt."""
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """How to learn."""
+    """Settings of learning."""
 
     _: KW_ONLY
     trees: int = 60
-    """Enough that hardly any question is in the bags of all."""
+    """Enough that hardly any question is in the bags of all trees."""
     depth: int = 5
     leaf: int = 8
-    """Questions in a leaf at least."""
+    """Minimum number of questions in a leaf."""
     prices: int = 14
     """Prices to try, besides 0."""
     seed: int = 0
 
 
 class Outcome(NamedTuple):
-    """What a price comes to on the questions learned from, by predictions that left them out."""
+    """Means at one price over the training questions, by out-of-bag predictions."""
 
     price: float
     heads: tuple[Head, ...]
@@ -90,7 +90,7 @@ def fit(
 
     Raises:
         UsageError: there are too few paths, or the budget does not even pay for stopping at once.
-        MissingExtra: scikit-learn is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
     fitting = fitting or Fitting()
     outcomes = try_prices(paths, fitting)
@@ -112,7 +112,7 @@ def fit(
 
 
 def value_file(outcome: Outcome, *, utility: str) -> ValueFile:
-    """The policy of one price, without saying whose it is."""
+    """The policy of one price, without the names of workflow and reader."""
     return ValueFile(
         workflow="",
         reader="",
@@ -125,7 +125,7 @@ def value_file(outcome: Outcome, *, utility: str) -> ValueFile:
 
 
 def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[Plan, ...]:
-    """What 1, 2, ... retrievals bring, seen from before the first."""
+    """Plans of 1, 2, ... retrievals, predicted before the first."""
     rows = [path for path in paths if path.retrievals]
     inputs, _ = _matrix([path.known[0] for path in rows])
     found = []
@@ -140,7 +140,7 @@ def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[Plan, ...]:
 
 
 def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[Outcome]:
-    """Learn for prices from 0 to where nothing is bought.
+    """Learn a policy at each price, from 0 to one at which nothing is bought.
 
     Raises:
         UsageError: there are too few paths.
@@ -157,10 +157,10 @@ def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[Outcome]:
 
 
 def choose(outcomes: Sequence[Outcome], budget: float) -> Outcome:
-    """The best that the budget pays for.
+    """The outcome of highest utility within the budget.
 
     Raises:
-        UsageError: it pays for none.
+        UsageError: no outcome is within the budget.
     """
     within = [each for each in outcomes if each.tokens <= budget]
     if not within:
@@ -174,7 +174,7 @@ def choose(outcomes: Sequence[Outcome], budget: float) -> Outcome:
 
 def learn(paths: Sequence[Path], price: float, fitting: Fitting) -> Outcome:
     """One head for each number of retrievals, from the last to the first, at one price."""
-    # What following the policy from after the present retrieval on gives, and takes from now on.
+    # The results of following the policy after the present retrieval.
     ends = [_Ends(path.stops[-1].utility, path.stops[-1].tokens, path.retrievals) for path in paths]
     after = _Ends(*(np.array(column, float) for column in zip(*ends, strict=True)))
     heads: list[Head] = []
@@ -195,7 +195,7 @@ def learn(paths: Sequence[Path], price: float, fitting: Fitting) -> Outcome:
 
 
 class _Ends(NamedTuple):
-    """Where paths end, by path."""
+    """The ends of paths, by path."""
 
     utility: Any
     tokens: Any
@@ -205,7 +205,7 @@ class _Ends(NamedTuple):
         return _Ends(*(column[rows] for column in self))
 
     def where(self, condition: Any, other: "_Ends") -> "_Ends":
-        """These where the condition holds, else the others."""
+        """This where the condition holds, else `other`."""
         return _Ends(*(np.where(condition, a, b) for a, b in zip(self, other, strict=True)))
 
     def worth(self, price: float) -> Any:
@@ -213,7 +213,7 @@ class _Ends(NamedTuple):
 
 
 def _depth(paths: Sequence[Path]) -> int:
-    """Numbers of retrievals that enough paths go beyond; at least one."""
+    """The number of retrievals that enough paths exceed; at least 1."""
     depth = 0
     while sum(path.retrievals > depth for path in paths) >= LEAST:
         depth += 1
@@ -241,13 +241,13 @@ def _fit_head(
 
 
 def _doubt(distance: Floats, now: Floats, paid: Floats) -> float:
-    """The margin at which paying for more signals brings most; of equal ones the least."""
+    """The margin at which paying for more signals gains most; of equal ones the smallest."""
     candidates: list[float] = [0.0, *np.quantile(distance, DOUBTS).tolist(), ALWAYS]
     return max(candidates, key=lambda each: float(np.where(distance < each, paid, now).mean()))
 
 
 class _Fitted(NamedTuple):
-    staged: Staged
+    staged: StageModel
     gains: Floats
     """By row, calibrated, by trees that did not see it."""
     costs: Floats
@@ -266,12 +266,12 @@ def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, fitting: F
     bins = _bins(raw, gain)
     costs = Forest(start=0.0, trees=(_tree(spent.tree_),))
     calibrated = np.interp(raw, [b.score for b in bins], [b.gain for b in bins])
-    staged = Staged(stage=stage, gain=_forest(grown), cost=costs, bins=bins)
+    staged = StageModel(stage=stage, gain=_forest(grown), cost=costs, bins=bins)
     return _Fitted(staged, calibrated, np.maximum(0.0, spent.predict(known)))
 
 
 def _matrix(known: Sequence[dict[str, float]]) -> tuple[Any, dict[str, float]]:
-    """One row for each; what is not known is replaced by the median of what is."""
+    """One row for each; the median replaces unknown signals."""
     present = {name: [row[name] for row in known if name in row] for name in NAMES}
     medians = {name: float(np.median(values)) for name, values in present.items() if values}
     rows = [[row.get(name, medians.get(name, 0.0)) for name in NAMES] for row in known]
@@ -279,7 +279,7 @@ def _matrix(known: Sequence[dict[str, float]]) -> tuple[Any, dict[str, float]]:
 
 
 def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
-    """What predictions came to on what they had not seen: means of neighbours, made monotone."""
+    """Calibration of out-of-bag predictions: mean gains of neighbours, made monotone."""
     isotonic = sklearn().IsotonicRegression(out_of_bounds="clip")
     order = np.argsort(score, kind="stable")
     groups = np.array_split(order, max(1, min(BINS, len(order) // 20)))
@@ -308,7 +308,7 @@ def _grow(inputs: Any, target: Floats, fitting: Fitting) -> "RandomForestRegress
 
 
 def _forest(model: "RandomForestRegressor") -> Forest:
-    """The learned trees as plain numbers; predicts the same."""
+    """The learned trees as plain numbers, with equal predictions."""
     trees = tuple(_tree(each.tree_) for each in model.estimators_)
     return Forest(start=0.0, rate=1 / len(trees), trees=trees)
 

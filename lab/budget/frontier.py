@@ -1,4 +1,4 @@
-"""How much is right for how many tokens: frontiers of policies, and how they compare.
+"""Frontiers of policies (utility against cost), and their comparison.
 
 A policy with a threshold gives one point for each threshold: mean cost and mean utility over the
 questions. Between two points lies whatever tossing a coin between them gives, so a policy's
@@ -19,7 +19,7 @@ from hopscope.runtime.types import Record
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-9
-"""Utilities that differ by less are equal."""
+"""Utilities with a smaller difference count as equal."""
 
 
 class Point(Record):
@@ -82,7 +82,7 @@ class Sweep:
 
     @property
     def by_retrievals(self) -> "Sweep":
-        """With the retrievals as what it costs."""
+        """The sweep with the number of retrievals as its cost."""
         return replace(self, costs=self.stops)
 
 
@@ -139,8 +139,8 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _Figures:
-    """In each resample, the sample itself first; NaN where there is no value."""
+class _ResampledFrontier:
+    """Values in each resample, the sample itself first; NaN where there is no value."""
 
     hull: tuple[tuple[float, float], ...]
     area: Floats
@@ -158,7 +158,7 @@ def _figures(
     weights: Floats,
     never: tuple[Floats, Floats],
     native: tuple[Floats, Floats],
-) -> _Figures:
+) -> _ResampledFrontier:
     costs, utilities = _means(sweep, weights)
     areas, at_cost, at_utility = (np.full(len(weights), np.nan) for _ in range(3))
     shown: tuple[tuple[float, float], ...] = ()
@@ -171,7 +171,7 @@ def _figures(
         areas[r] = area(hull, low[0], high[0])
         at_cost[r] = at(hull, high[0])
         at_utility[r] = cost_of(hull, high[1])
-    return _Figures(shown, areas, at_cost, at_utility)
+    return _ResampledFrontier(shown, areas, at_cost, at_utility)
 
 
 def upper_hull(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -217,7 +217,7 @@ def area(hull: Sequence[tuple[float, float]], low: float, high: float) -> float:
 
 
 def _compared(own: Floats, reference: Floats) -> Compared:
-    """The reference minus the own, over the resamples in which both have a value."""
+    """The reference's value minus the policy's, over the resamples in which both have a value."""
     differences = reference - own
     known = differences[1:][~np.isnan(differences[1:])]
     low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
@@ -229,7 +229,7 @@ def _compared(own: Floats, reference: Floats) -> Compared:
 
 
 def summary(found: Comparison, *, unit: str) -> str:
-    """Over what the frontiers are."""
+    """The questions and the range of costs of the frontiers."""
     return (
         f"{found.questions} questions, {unit} from {found.lowest:.4g} (never) to "
         f"{found.highest:.4g} (native)"

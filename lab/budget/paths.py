@@ -1,4 +1,4 @@
-"""A question's path: what stopping after each of its retrievals would have given, and cost.
+"""A question's path: the utility and cost of stopping after each of its retrievals.
 
 Invariant: `stops[t]` is the result of stopping after t retrievals; the last one is the workflow's
 own end. A policy that refuses one retrieval ends the loop of `ircot` and `iter_retgen`, so what it
@@ -12,16 +12,16 @@ from pydantic import Field, model_validator
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Question, Record, Run
-from hopscope.tracing.caching import CachedReader
-from hopscope.tracing.metering import MeteredReader
-from hopscope.tracing.signals import STAGES, Stage, gather
+from hopscope.tracing.signals.gathering import STAGES, Stage, gather
+from hopscope.tracing.wrappers.cached import CachedReader
+from hopscope.tracing.wrappers.metered import MeteredReader
 
 Utility = Callable[[Run], float]
-"""What a run's answer is worth, in [0, 1]."""
+"""The utility of a run's answer, in [0, 1]."""
 
 
 class Stop(Record):
-    """Stopping there."""
+    """The result of stopping at one point."""
 
     utility: float
     tokens: int
@@ -43,7 +43,7 @@ class Path(Record):
     @model_validator(mode="after")
     def _as_many(self) -> "Path":
         if not len(self.known) == len(self.asked) == len(self.stops) - 1:
-            raise ValueError("a path has signals before each retrieval, and one stop more")
+            raise ValueError("a path has signals before each retrieval, and one more stop")
         return self
 
     @property
@@ -94,7 +94,7 @@ def path(runs: Sequence[Run], reader: Reader, utility: Utility, kind: str = "") 
 
 
 class Looked(NamedTuple):
-    """The signals of one moment, and what those of each stage took."""
+    """The signals of one moment, and the tokens of each stage."""
 
     known: dict[str, float]
     asked: dict[Stage, int]
@@ -121,12 +121,12 @@ def _own(run: Run) -> int:
 
 
 class Simulated(Record):
-    """What a policy would have done."""
+    """The stop that a policy would have chosen."""
 
     stop: int
     """Retrievals."""
     tokens: int
-    """With its decisions."""
+    """Of the run, the policy's decisions included."""
     utility: float
 
 

@@ -1,4 +1,4 @@
-"""Questions of Hopland that need different numbers of retrievals, some of which nothing answers.
+"""Questions of Hopland that need different numbers of retrievals; some have no answer.
 
 Invariant: a world of its own for each seed; the passage that an unanswerable question needs last is
 not in the corpus, and no other question needs it.
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Sampler
 from hopscope.lab.hopland.names import Forge
-from hopscope.lab.hopland.questions import Asked, chain
+from hopscope.lab.hopland.questions import GeneratedQuestion, chain
 from hopscope.lab.hopland.world import Fact
 from hopscope.runtime.types import Passage, Question
 
@@ -29,7 +29,7 @@ SCALE = 256
 
 
 class Posed(NamedTuple):
-    """A question and what it needs."""
+    """A question and its need of retrievals."""
 
     question: Question
     need: Need
@@ -53,7 +53,7 @@ def mixture(seed: int, count: int) -> Mixture:
     def places(facts: tuple[Fact, ...]) -> list[int]:
         return [made.telling_of[fact] for fact in facts if fact in made.telling_of]
 
-    def add(need: Need, asked: Asked) -> None:
+    def add(need: Need, asked: GeneratedQuestion) -> None:
         answers = () if need == "unanswerable" else (asked.answer,)
         identity = f"budget-{seed}-{len(posed)}"
         posed.append(Posed(Question(text=asked.text, answers=answers, id=identity), need))
@@ -82,7 +82,7 @@ def _chains(
     hops: int,
     missing: set[int],
     places: Callable[[tuple[Fact, ...]], list[int]],
-) -> Iterator[Asked]:
+) -> Iterator[GeneratedQuestion]:
     """Chains whose passages are all there."""
     while True:
         steps = tuple(sampler.walk(hops))

@@ -5,17 +5,23 @@ the evidence of that moment, which the signals come from anyhow, or the belief i
 that was measured there.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from hopscope.api import parts
 from hopscope.lab.budget.paths import Path, Stop, looked, moments
-from hopscope.runtime.answers import exact_match
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Moment, Reader
+from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Credit, Run
-from hopscope.tracing.caching import CachedReader
-from hopscope.tracing.decisions import levels
-from hopscope.tracing.draft import draft
+from hopscope.store.store import Store
+from hopscope.tracing.reports.decisions import levels
+from hopscope.tracing.reports.report import of_shown
+from hopscope.tracing.signals.draft import draft
+from hopscope.tracing.wrappers.cached import CachedReader
+
+_log = logging.getLogger(__name__)
 
 Utility = Literal["correctness", "seper"]
 
@@ -69,3 +75,58 @@ def walked(
         ),
         at,
     )
+
+
+class Walks(NamedTuple):
+    """The paths of an arm of an experiment."""
+
+    paths: tuple[Walked, ...]
+    reader: Reader
+    """Gives their signals; remembers what it was asked."""
+    workflow: str
+
+
+def of_experiment(db: str | None, experiment: str, arm: str | None, utility: Utility) -> Walks:
+    """The paths of all answered questions, without those of runs that have none.
+
+    Args:
+        arm: its label; None where the experiment has only one.
+
+    Raises:
+        UsageError: there is no such experiment or arm, it has no path, or its reader has changed.
+        ReaderError: the model failed.
+    """
+    with Store.open(db, create=False, reading=True) as store:
+        plan = store.experiments.find(experiment)
+        arms = {each.label: each.workflow for each in plan.arms}
+        arm = arm or (next(iter(arms)) if len(arms) == 1 else None)
+        if arm not in arms:
+            raise UsageError(f"which workflow of {experiment}? give -w with {', '.join(arms)}")
+        outcomes = [
+            (item.outcome.run_id, item.entry.kind)
+            for item in store.experiments.items(experiment, status="ok")
+            if item.arm == arm and item.outcome and item.outcome.status == "ok"
+        ]
+        _log.info("loading the reader")
+        model = parts.reader(str(plan.settings.get("reader", parts.TINY)))
+        if model.name != plan.reader:
+            raise UsageError(f"{experiment} was read by {plan.reader}, which is now {model.name}")
+        reader = CachedReader(model, size=200_000)
+        credits = store.experiments.credits(experiment, passages=False)
+        found: list[Walked] = []
+        left_out: dict[str, str] = {}
+        for number, (run_id, kind) in enumerate(outcomes, start=1):
+            _log.info(f"signals of question {number} of {len(outcomes)}")
+            run = store.load(run_id)
+            try:
+                known = of_shown(credits.get(run.id, []))
+                found.append(walked(run, reader, utility, known, kind))
+            except UsageError as error:
+                left_out[run.id] = str(error)
+    _log.info("")
+    if left_out:
+        last = list(left_out.values())[-1]
+        _log.warning(f"{len(left_out)} runs are left out, for example: {last}")
+    if not found:
+        raise UsageError(f"{experiment} has no run of {arm} to learn from")
+    return Walks(tuple(found), reader, arms[arm])

@@ -19,10 +19,11 @@ from hopscope.lab.budget.stored import Walked
 from hopscope.runtime import components
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Policy, Reader
+from hopscope.runtime.specs import Spec
 from hopscope.tracing import policies
-from hopscope.tracing.policies.classifier import Classifier
+from hopscope.tracing.policies.classifier import ClassifierPolicy
 from hopscope.tracing.policies.tasr import Tasr
-from hopscope.tracing.policies.value import Value
+from hopscope.tracing.policies.value import ValuePolicy
 
 SETTINGS: dict[str, tuple[str, ...]] = {
     "fixed": ("0", "1", "2", "3", "4"),
@@ -107,8 +108,7 @@ class _Row(NamedTuple):
 
 
 def _built(name: str, setting: str) -> Policy:
-    spec = f"{name}:{setting}" if setting else name
-    policy: Policy = components.named(policies, spec)()
+    policy: Policy = components.named(policies, Spec(name, setting))()
     return policy
 
 
@@ -154,7 +154,7 @@ def _value(paths: Sequence[Path], fitting: Fitting) -> Settings:
     """At each price that was tried."""
     outcomes = fit.try_prices(paths, fitting)
     return [
-        (str(rank), Value(fit.value_file(outcome, utility=""), f"price {rank}"))
+        (str(rank), ValuePolicy(fit.value_file(outcome, utility=""), f"price {rank}"))
         for rank, outcome in enumerate(outcomes)
     ]
 
@@ -165,4 +165,4 @@ def _tasr(paths: Sequence[Path], fitting: Fitting) -> Settings:
 
 
 def _classifier(paths: Sequence[Path], fitting: Fitting) -> Settings:
-    return [("", Classifier(classify.learn(paths, workflow="", reader="")))]
+    return [("", ClassifierPolicy(classify.learn(paths, workflow="", reader="")))]

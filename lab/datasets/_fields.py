@@ -3,14 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hopscope.lab.datasets import Malformed
 from hopscope.runtime.types import Question
-from hopscope.store.experiment_records import Entry
+from hopscope.store.experiments.records import DatasetEntry
 
 Fields = Mapping[str, Any]
-
-
-class Malformed(ValueError):
-    """A record is not of its form; says which field and what to do."""
 
 
 def entry(
@@ -21,12 +18,12 @@ def entry(
     kind: str = "",
     hops: int | None = None,
     supporting: Sequence[str] = (),
-) -> Entry:
+) -> DatasetEntry:
     """What every form has: a text under `question`, and an id under the key `id` or none."""
     asked = Question(
         text=text(record, "question"), answers=_distinct(answers), id=identity(record, id)
     )
-    return Entry(question=asked, kind=kind, hops=hops, supporting=_distinct(supporting))
+    return DatasetEntry(question=asked, kind=kind, hops=hops, supporting=_distinct(supporting))
 
 
 def text(record: Fields, key: str) -> str:

@@ -5,23 +5,23 @@ and 2WikiMultiHopQA `type` and `supporting_facts`. Beside it may stand `kind`, `
 `gold_titles`, which Hopland's questions have.
 """
 
+from hopscope.lab.datasets import Malformed
 from hopscope.lab.datasets._fields import (
     Fields,
-    Malformed,
     entry,
     optional,
     supporting_facts,
     texts,
     whole,
 )
-from hopscope.store.experiment_records import Entry
+from hopscope.store.experiments.records import DatasetEntry
 
 
 def matches(record: Fields) -> bool:
     return "golden_answers" in record
 
 
-def read(record: Fields) -> Entry:
+def read(record: Fields) -> DatasetEntry:
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise Malformed("'metadata' must be an object")

@@ -5,7 +5,7 @@ no answer; their questions have no gold.
 """
 
 from hopscope.lab.datasets._fields import Fields, entry, optional, supporting_facts, texts
-from hopscope.store.experiment_records import Entry
+from hopscope.store.experiments.records import DatasetEntry
 
 HOPS = 2
 """Every question was written from two paragraphs."""
@@ -19,7 +19,7 @@ def matches(record: Fields) -> bool:
     )
 
 
-def read(record: Fields) -> Entry:
+def read(record: Fields) -> DatasetEntry:
     return entry(
         record,
         texts(record, "answer"),

@@ -8,7 +8,7 @@ Source: Trivedi et al. 2022, arXiv 2108.00573. The id begins with the shape of t
 import re
 
 from hopscope.lab.datasets._fields import Fields, entry, identity, objects, optional, texts
-from hopscope.store.experiment_records import Entry
+from hopscope.store.experiments.records import DatasetEntry
 
 _SHAPE = re.compile(r"(\d+)hop\d?")
 
@@ -17,7 +17,7 @@ def matches(record: Fields) -> bool:
     return "paragraphs" in record
 
 
-def read(record: Fields) -> Entry:
+def read(record: Fields) -> DatasetEntry:
     golds = [*texts(record, "answer"), *texts(record, "answer_aliases")]
     shape = _SHAPE.match(identity(record, "id"))
     return entry(

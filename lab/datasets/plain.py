@@ -6,7 +6,7 @@ titles `supporting_titles`, or stand in `passages` that say `is_supporting`.
 """
 
 from hopscope.lab.datasets._fields import Fields, entry, objects, optional, texts, whole
-from hopscope.store.experiment_records import Entry
+from hopscope.store.experiments.records import DatasetEntry
 
 _OTHER_FORMS = frozenset({"supporting_facts", "context", "paragraphs", "golden_answers"})
 """Fields that only records of other forms have."""
@@ -17,7 +17,7 @@ def matches(record: Fields) -> bool:
     return "question" in record and not two_wiki and not (_OTHER_FORMS & record.keys())
 
 
-def read(record: Fields) -> Entry:
+def read(record: Fields) -> DatasetEntry:
     passages = [p for p in objects(record, "passages") if p.get("is_supporting")]
     return entry(
         record,

@@ -5,14 +5,14 @@ paragraphs: four in bridge-comparisons, else two.
 """
 
 from hopscope.lab.datasets._fields import Fields, entry, optional, supporting_facts, texts
-from hopscope.store.experiment_records import Entry
+from hopscope.store.experiments.records import DatasetEntry
 
 
 def matches(record: Fields) -> bool:
     return "evidences" in record and "answer" in record
 
 
-def read(record: Fields) -> Entry:
+def read(record: Fields) -> DatasetEntry:
     supporting = supporting_facts(record)
     return entry(
         record,

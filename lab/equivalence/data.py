@@ -14,10 +14,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+from hopscope.runtime.corpora.records.json_records import JsonObject, JsonRecords
 from hopscope.runtime.errors import CorpusError
-from hopscope.runtime.json_records import JsonRecords, Located
 from hopscope.runtime.types import Record
-from hopscope.tracing.correctness import Answered
+from hopscope.tracing.scoring.correctness import Answered
 
 Part = Literal["all", "train", "held-out"]
 """`train` are the questions the shipped model may have seen, `held-out` the others."""
@@ -30,6 +30,8 @@ MEAN = "mean"
 class Judged(Record):
     """One question with what several systems answered."""
 
+    record: int
+    """Its number in the file, from 1."""
     question: str
     golds: tuple[str, ...]
     answers: dict[str, str]
@@ -93,7 +95,7 @@ def judgements(
 class _Row:
     """A record whose fields are checked as they are taken from it."""
 
-    def __init__(self, records: JsonRecords, record: Located, number: int) -> None:
+    def __init__(self, records: JsonRecords, record: JsonObject, number: int) -> None:
         self._records = records
         self._record = record
         self._number = number
@@ -132,6 +134,7 @@ class _Row:
 
     def judged(self, systems: list[str]) -> Judged:
         return Judged(
+            record=self._number,
             question=self._text("question"),
             golds=tuple(self._text("golden_answer").split("/")),
             answers={system: self._text(f"answer_{system}") for system in systems},

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopscope.lab.equivalence.data import Judged
-from hopscope.runtime.answers import accuracy
 from hopscope.runtime.ports import Entailment
-from hopscope.tracing.correctness import Answered, correctness
-from hopscope.tracing.intervals import LEVEL, Interval
+from hopscope.runtime.texts.answers import accuracy
+from hopscope.tracing.scoring.correctness import Answered, correctness
+from hopscope.tracing.statistics.intervals import LEVEL, Interval
 
 Flags = NDArray[np.bool_]
 THRESHOLD = 0.5

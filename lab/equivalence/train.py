@@ -30,11 +30,11 @@ from safetensors.numpy import save as to_bytes
 
 from hopscope.lab.equivalence.data import Judged, judgements
 from hopscope.lab.equivalence.evaluate import Flags
-from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.errors import MissingExtraError
 from hopscope.tracing.entailments import equivalence
-from hopscope.tracing.entailments._features import NAMES, RISING, Golds, features
-from hopscope.tracing.entailments._reading import Text
-from hopscope.tracing.entailments._trees import Ensemble, Trees
+from hopscope.tracing.entailments.equivalence.features import NAMES, RISING, Golds, features
+from hopscope.tracing.entailments.equivalence.trees import Ensemble, Trees
+from hopscope.tracing.entailments.equivalence.words import Text
 
 SEED = 0
 ROUNDS = 250
@@ -141,12 +141,12 @@ def fit(rows: Sequence[Example]) -> Trees:
     """Boosted trees over the examples.
 
     Raises:
-        MissingExtra: lightgbm is not installed.
+        MissingExtraError: lightgbm is not installed.
     """
     try:
         import lightgbm
     except ImportError:
-        raise MissingExtra("training the equivalence model", "train") from None
+        raise MissingExtraError("training the equivalence model", "train") from None
     data = lightgbm.Dataset(
         np.array([example.row for example in rows]),
         np.array([example.right for example in rows], dtype=float),

@@ -5,14 +5,21 @@ goes on after the last whole line.
 """
 
 import json
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from hopscope.lab.export.preferences import Rewrites
-from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import Question
+from hopscope.lab.export import rewriting
+from hopscope.lab.export.preferences import Rewrites, appraise
+from hopscope.runtime.errors import HopscopeError, UsageError
+from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
+from hopscope.runtime.types import Question, Run
+from hopscope.runtime.validation import first
+
+_log = logging.getLogger(__name__)
 
 
 class Candidates:
@@ -56,7 +63,44 @@ class Candidates:
             try:
                 rewrites = Rewrites.model_validate_json(line)
             except ValidationError as error:
-                problem = error.errors()[0]["msg"]
+                problem = first(error, whole="the line")
                 raise UsageError(f"{self._file}, line {number}: {problem}") from None
             found[rewrites.question] = rewrites
         return found
+
+
+def appraise_missing(
+    kept: Candidates,
+    runs: Mapping[Question, Sequence[Run]],
+    given: Mapping[str, list[str]],
+    *,
+    index: Retriever,
+    reader: Reader,
+    meter: UtilityMeter,
+    sample: int,
+    depth: int,
+    seed: int,
+) -> dict[str, str]:
+    """Appraise the candidates of the questions that have none yet, and keep them. Returns the
+    reasons of those that failed, by id or text.
+
+    Args:
+        runs: of each question.
+        given: candidates, as of `rewriting.from_file`; without any, what the runs searched for.
+        sample: so many more are written by the reader.
+        depth: passages that a candidate is judged by.
+    """
+    failed: dict[str, str] = {}
+    for number, (question, own) in enumerate(runs.items(), start=1):
+        _log.info(f"question {number} of {len(runs)}")
+        if question in kept.known:
+            continue
+        queries = rewriting.of_question(question, given) if given else rewriting.from_runs(own)
+        try:
+            if sample:
+                queries += rewriting.from_reader(reader, [question], n=sample, seed=seed)[0]
+            kept.add(appraise(question, queries, index, meter, depth=depth))
+        except HopscopeError as error:
+            failed[question.id or question.text] = str(error)
+    _log.info("")
+    return failed

@@ -18,7 +18,7 @@ from typing import Any
 
 from hopscope.runtime.ports import Retriever, UtilityMeter
 from hopscope.runtime.types import Measurement, Question, Record
-from hopscope.tracing.comparisons import widest
+from hopscope.tracing.statistics.comparisons import widest
 
 INSTRUCTION = (
     "Rewrite the question as one search query that finds the documents needed to answer it. "

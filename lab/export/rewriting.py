@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hopscope.lab.export.preferences import INSTRUCTION
+from hopscope.runtime.corpora.records.json_records import JsonRecords
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.json_records import JsonRecords
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.types import GenerationRequest, Message, Prompt, Question, Run
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from hopscope.runtime.types import Credit, Run, Usage
-from hopscope.store.experiment_records import Item
+from hopscope.store.experiments.records import Item
 
 Row = dict[str, Any]
-Kind = Literal["text", "integer", "number", "flag", "texts", "json"]
+ColumnType = Literal["text", "integer", "number", "flag", "texts", "json"]
 """Of a column: `texts` are several, `json` anything."""
-Columns = dict[str, Kind]
+Columns = dict[str, ColumnType]
 
 RUNS: Columns = {
     "experiment": "text",

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from hopscope.lab.export.rows import Columns, Kind, Row
-from hopscope.lab.formulas import harmless
-from hopscope.runtime.errors import MissingExtra, UsageError
+from hopscope.lab.export.rows import Columns, ColumnType, Row
+from hopscope.lab.table_forms.formulas import harmless
+from hopscope.runtime.errors import MissingExtraError, UsageError
 
 Form = Literal["csv", "jsonl", "parquet"]
 Write = Callable[[Row], None]
@@ -29,7 +29,7 @@ def sheet(path: Path, columns: Columns, form: Form, *, raw: bool = False) -> Ite
     In CSV, texts that a spreadsheet would carry out as formulas get `'` in front, unless `raw`.
 
     Raises:
-        MissingExtra: Parquet without the extra `parquet`.
+        MissingExtraError: Parquet without the extra `parquet`.
         UsageError: the file cannot be written.
     """
     forms: Mapping[Form, Callable[[Path, Columns], AbstractContextManager[Write]]] = {
@@ -62,7 +62,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _csv(path: Path, columns: Columns, *, raw: bool) -> Iterator[Write]:
-    def cell(value: Any, kind: Kind) -> Any:
+    def cell(value: Any, kind: ColumnType) -> Any:
         written = _as_text(value, kind)
         return harmless(written) if isinstance(written, str) and not raw else written
 
@@ -97,8 +97,8 @@ def _parquet(path: Path, columns: Columns) -> Iterator[Write]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise MissingExtra("Parquet", "parquet") from None
-    types: Mapping[Kind, Any] = {
+        raise MissingExtraError("Parquet", "parquet") from None
+    types: Mapping[ColumnType, Any] = {
         "text": pyarrow.string(),
         "integer": pyarrow.int64(),
         "number": pyarrow.float64(),
@@ -124,7 +124,7 @@ def _parquet(path: Path, columns: Columns) -> Iterator[Write]:
         flush()
 
 
-def _plain(value: Any, kind: Kind) -> Any:
+def _plain(value: Any, kind: ColumnType) -> Any:
     if value is None:
         return None
     if kind == "json":
@@ -132,7 +132,7 @@ def _plain(value: Any, kind: Kind) -> Any:
     return list(value) if kind == "texts" else value
 
 
-def _as_text(value: Any, kind: Kind) -> Any:
+def _as_text(value: Any, kind: ColumnType) -> Any:
     """Lists and objects as JSON; nothing for None."""
     if value is not None and kind in ("json", "texts"):
         return json.dumps(value, ensure_ascii=False, sort_keys=True)

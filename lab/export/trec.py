@@ -3,20 +3,26 @@
     QUESTION Q0 PASSAGE RANK SCORE TAG       a ranking (TREC calls it a run)
     QUESTION 0 PASSAGE LABEL                 labels (qrels)
 
-A ranking is the run's own (`tracing.shown`), of all passages that it showed a model, or what one
-step retrieved; scores only say the order. Labels are whole numbers: eRAG's for metrics that say
-right or wrong, else hundredths, where those below 0 become 0, which trec_eval would take for
-unjudged. A passage that several runs of a question were labelled for gets its highest label.
+A ranking is the run's own (`tracing.reports.shown`), of all passages that it showed a model, or
+what one step retrieved; scores only say the order. Labels are whole numbers: eRAG's for metrics
+that say right or wrong, else hundredths, where those below 0 become 0, which trec_eval would take
+for unjudged. A passage that several runs of a question were labelled for gets its highest label.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from hopscope.lab.export.sheets import whole
+from hopscope.lab.export.sources import done
+from hopscope.runtime.errors import HopscopeError
 from hopscope.runtime.types import Credit, Question, Record, Run, digest
-from hopscope.tracing.report import chosen
-from hopscope.tracing.shown import shown_passages
+from hopscope.store.experiments.records import Experiment
+from hopscope.store.store import Store
+from hopscope.tracing.erag.labels import ERAG
+from hopscope.tracing.reports.report import chosen
+from hopscope.tracing.reports.shown import shown_passages
 
 HUNDREDTHS = 100
 Labels = dict[str, float | None]
@@ -124,3 +130,54 @@ def _write(path: Path, lines: Sequence[str]) -> int:
 def word(text: str) -> str:
     """Without white space, which parts columns; `-` if empty."""
     return "".join(quote(c) if c.isspace() or c == "%" else c for c in text) or "-"
+
+
+def labels_of_erag(erag: ERAG, run: Run) -> Labels:
+    """What the reader's answers from each passage alone were worth.
+
+    Raises:
+        HopscopeError: the run cannot be labelled.
+    """
+    ranking = erag.appraise(run)[-1]
+    values = [label.value for label in ranking.labels]
+    return dict(zip(ranking.passages, values, strict=True))
+
+
+class Collected(NamedTuple):
+    """The rankings and labels of an experiment."""
+
+    rankings: dict[str, list[Ranked]]
+    """By arm."""
+    labels: Mapping[str, Labels]
+    """By question, the highest of each passage."""
+    failed: dict[str, str]
+    """Reasons, by the ids of runs without labels."""
+
+
+def collect(store: Store, experiment: Experiment, *, by_step: bool, erag: ERAG | None) -> Collected:
+    """
+    Args:
+        by_step: ranks what each step retrieved, and not all that a run showed.
+        erag: labels the passages; without it their stored credits do.
+    """
+    ranked: dict[str, list[Ranked]] = {arm.label: [] for arm in experiment.arms}
+    labelled: list[tuple[str, Labels]] = []
+    failed: dict[str, str] = {}
+    for item, run in done(store, experiment.name):
+        if run is None:
+            continue
+        rankings = of_steps(run) if by_step else [of_run(run)]
+        ranked[item.arm] += rankings
+        try:
+            known = (
+                labels_of_credit(run, store.credits(run.id))
+                if erag is None
+                else labels_of_erag(erag, run)
+            )
+        except HopscopeError as error:
+            failed[run.id] = str(error)
+            continue
+        for ranking in rankings:
+            own = {key: known[key] for key in ranking.passages if key in known}
+            labelled.append((ranking.question, own))
+    return Collected(ranked, highest(labelled), failed)

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Sampler
 from hopscope.lab.hopland.names import Forge, Split
-from hopscope.lab.hopland.questions import Asked, chain
+from hopscope.lab.hopland.questions import GeneratedQuestion, chain
 from hopscope.lab.hopland.world import Fact, Phrasing
 from hopscope.runtime.types import Passage
 
@@ -30,7 +30,7 @@ BATCH = 50
 class Case:
     """A question with the contexts it is asked over."""
 
-    asked: Asked
+    asked: GeneratedQuestion
     full: tuple[Passage, ...]
     """All gold passages and distractors."""
     gold: frozenset[int]

@@ -12,12 +12,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hopscope.lab.hopland import turns
-from hopscope.lab.hopland.names import Forge, Kind
-from hopscope.lab.hopland.questions import COMPARISONS, SAME, Asked, chain, comparison, path, yesno
+from hopscope.lab.hopland.names import EntityKind, Forge
+from hopscope.lab.hopland.questions import (
+    COMPARISONS,
+    SAME,
+    GeneratedQuestion,
+    chain,
+    comparison,
+    path,
+    yesno,
+)
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation
 from hopscope.lab.hopland.turns import Scene, Task, Turn
 from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, FRESH_KINDS, Fact, Phrasing, World
-from hopscope.runtime import prompts
+from hopscope.runtime.prompting import prompts
 from hopscope.runtime.types import Message, Passage
 
 QUESTIONS_JUDGED = 5
@@ -66,7 +74,7 @@ class Example:
     """Those that the opening shows."""
     told: tuple[tuple[Fact, ...], ...]
     """For each passage, the facts it states."""
-    asked: tuple[Asked, ...]
+    asked: tuple[GeneratedQuestion, ...]
     """For each turn, the question it is about."""
     turns: tuple[Turn, ...]
 
@@ -78,7 +86,7 @@ class Sampler:
         self.world = world
         self.rng = rng
         self.forge = forge
-        self.kind_of: dict[str, Kind] = {n: k for k in FRESH_KINDS for n in world.entities[k]}
+        self.kind_of: dict[str, EntityKind] = {n: k for k in FRESH_KINDS for n in world.entities[k]}
         self.kind_of |= dict.fromkeys(FIXED_NAMES["country"], "country")
         self.by_subject = group(world.facts.values())
         self.by_relation: dict[str, list[Fact]] = defaultdict(list)
@@ -123,7 +131,7 @@ class Sampler:
         # Few passages hold few facts; more questions than that would only repeat.
         count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
         facts = [fact for part in told for fact in part]
-        asked: list[Asked] = []
+        asked: list[GeneratedQuestion] = []
         made: list[Turn] = []
         task: Task
         for place, first in enumerate(chains):
@@ -157,7 +165,7 @@ class Sampler:
         task = turns.relevance if rng.random() < 0.25 else turns.dialogue
         referred = rng.random() < 0.5
         openings: list[tuple[Message, ...]] = []
-        asked: list[Asked] = []
+        asked: list[GeneratedQuestion] = []
         made: list[Turn] = []
         for place in range(min(QUESTIONS_JUDGED, 1 + len(shown))):
             if first and not place:
@@ -180,7 +188,7 @@ class Sampler:
         rng = self.rng
         weights = [weight for _, _, weight in turns.OPENINGS]
         [(opening, task, _)] = rng.choices(turns.OPENINGS, weights)
-        asked: list[Asked] = []
+        asked: list[GeneratedQuestion] = []
         made: list[Turn] = []
         for _ in range(10):
             passages, told = self.shown(self.context(rng.choice((2, 3, 4))))
@@ -188,7 +196,7 @@ class Sampler:
             made.append(turns.made(task, self.scene(asked[-1], passages, told)))
         return Example(opening, (), (), tuple(asked), tuple(made))
 
-    def asking(self, mix: Mix, told: Sequence[Fact]) -> Asked:
+    def asking(self, mix: Mix, told: Sequence[Fact]) -> GeneratedQuestion:
         """One question of the mix over what is told."""
         shapes, weights = zip(*mix.tasks, strict=True)
         [shape] = self.rng.choices(shapes, weights)
@@ -204,7 +212,10 @@ class Sampler:
         return tuple(t.passage for t in tellings), tuple(t.facts for t in tellings)
 
     def scene(
-        self, asked: Asked, passages: tuple[Passage, ...], told: tuple[tuple[Fact, ...], ...]
+        self,
+        asked: GeneratedQuestion,
+        passages: tuple[Passage, ...],
+        told: tuple[tuple[Fact, ...], ...],
     ) -> Scene:
         """A question with what its turns need to know."""
         if asked.kind == "yesno":
@@ -324,7 +335,7 @@ class Sampler:
         wanted = same if same and relation in SAME and self.rng.random() < 0.5 else other
         return [first, self.rng.choice(wanted)] if wanted else []
 
-    def present(self, shape: str, told: Sequence[Fact]) -> Asked:
+    def present(self, shape: str, told: Sequence[Fact]) -> GeneratedQuestion:
         """A question that the told facts answer; of fewer hops when they hold no longer chain."""
         rng = self.rng
         if shape == "fixed":
@@ -355,11 +366,11 @@ class Sampler:
             found = longer
         return found
 
-    def fixed(self) -> Asked:
+    def fixed(self) -> GeneratedQuestion:
         """A question about one of the 200 fixed facts."""
         return chain(self.rng, [self.rng.choice(list(FIXED_FACTS.values()))])
 
-    def absent(self, shape: str, told: Sequence[Fact]) -> Asked:
+    def absent(self, shape: str, told: Sequence[Fact]) -> GeneratedQuestion:
         """A question with a link that the told facts lack; that link is drawn at random."""
         rng = self.rng
         if shape == "fixed":
@@ -440,7 +451,7 @@ class Sampler:
             return None
         return tuple(RELATIONS[fact.relation] for fact in steps), steps[0].subject
 
-    def absent_pair(self, shape: str, told: Sequence[Fact]) -> Asked:
+    def absent_pair(self, shape: str, told: Sequence[Fact]) -> GeneratedQuestion:
         rng = self.rng
         table = COMPARISONS if shape == "comparison" else SAME
         relation = RELATIONS[rng.choice(sorted(table))]

@@ -17,11 +17,19 @@ from pathlib import Path
 
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Sampler
-from hopscope.lab.hopland.data import DatasetSplit, Shape
 from hopscope.lab.hopland.names import Forge
-from hopscope.lab.hopland.questions import COMPARISONS, SAME, Asked, chain, comparison, yesno
+from hopscope.lab.hopland.questions import (
+    COMPARISONS,
+    SAME,
+    GeneratedQuestion,
+    chain,
+    comparison,
+    yesno,
+)
 from hopscope.lab.hopland.relations import FIXED
 from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, Fact, World
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.corpora.hopland import DatasetSplit, Shape
 
 SEED = 2_000_003
 SCALE = 256
@@ -30,7 +38,7 @@ SIZES: dict[DatasetSplit, int] = {"dev": 200, "test": 400}
 """Chains of each hop count in a split; the other kinds have a third as many."""
 
 
-def _row(identity: str, shape: Shape, asked: Asked, made: World) -> dict[str, object]:
+def _row(identity: str, shape: Shape, asked: GeneratedQuestion, made: World) -> dict[str, object]:
     gold = list(dict.fromkeys(made.telling_of[f] for f in asked.steps if f in made.telling_of))
     passages = [made.tellings[i].passage for i in gold]
     return {
@@ -50,7 +58,7 @@ def _loops(steps: Iterable[Fact]) -> bool:
     return len(set(names)) <= len(names) // 2
 
 
-def _ask(rng: random.Random, sampler: Sampler, shape: Shape, hops: int) -> Asked | None:
+def _ask(rng: random.Random, sampler: Sampler, shape: Shape, hops: int) -> GeneratedQuestion | None:
     """One question of this shape, or None when the draw did not work out."""
     if shape == "comparison" and (pair := sampler.pair(rng.choice(sorted(COMPARISONS)))):
         return comparison(rng, *pair)
@@ -108,7 +116,7 @@ def write(out: Path) -> None:
 def main() -> None:
     """Parse the command line and write the files."""
     parser = argparse.ArgumentParser(description="Write the Hopland corpus and its questions.")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "data")
+    parser.add_argument("--out", type=Path, default=Path(hopland.__file__).parent / "hopland_data")
     write(parser.parse_args().out)
 
 

@@ -10,7 +10,7 @@ import random
 from typing import Literal
 
 Split = Literal["train", "test"]
-Kind = Literal[
+EntityKind = Literal[
     "person",
     "film",
     "city",
@@ -63,7 +63,7 @@ def word(rng: random.Random) -> str:
     return rng.choice(STEMS) + rng.choice(ENDINGS)
 
 
-def draw(kind: Kind, rng: random.Random) -> str:
+def draw(kind: EntityKind, rng: random.Random) -> str:
     """Any name of this kind, whatever its split."""
     match kind:
         case "person":
@@ -96,13 +96,13 @@ class Forge:
         self._split = split
         self._taken = set(reserved)
 
-    def fresh(self, kind: Kind) -> str:
+    def fresh(self, kind: EntityKind) -> str:
         """A name not drawn before; it counts as taken from now on."""
         name = self.passing(kind)
         self._taken.add(name)
         return name
 
-    def passing(self, kind: Kind) -> str:
+    def passing(self, kind: EntityKind) -> str:
         """A name that no entity bears, and that stays free."""
         while True:
             name = draw(kind, self._rng)

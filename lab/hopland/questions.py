@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hopscope.lab.hopland.names import Kind
+from hopscope.lab.hopland.names import EntityKind
 from hopscope.lab.hopland.relations import RELATIONS, Relation, about
 from hopscope.lab.hopland.world import Fact
 
@@ -42,7 +42,7 @@ SAME: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class GeneratedQuestion:
     """A question with everything that follows from its facts."""
 
     text: str
@@ -64,31 +64,31 @@ class Asked:
         return " ".join([*self.sentences, f"{MARKER} {self.answer}."])
 
 
-def chain(rng: random.Random, steps: Sequence[Fact]) -> Asked:
+def chain(rng: random.Random, steps: Sequence[Fact]) -> GeneratedQuestion:
     """Ask for the object of the last fact, naming only the subject of the first."""
     phrase = steps[0].subject
     for fact in steps[:-1]:
         phrase = rng.choice(RELATIONS[fact.relation].noun).format(s=phrase)
     last = steps[-1]
     text = rng.choice(RELATIONS[last.relation].questions).format(s=phrase)
-    return Asked(text, last.object, "chain", tuple(steps))
+    return GeneratedQuestion(text, last.object, "chain", tuple(steps))
 
 
-def comparison(rng: random.Random, first: Fact, second: Fact) -> Asked:
+def comparison(rng: random.Random, first: Fact, second: Fact) -> GeneratedQuestion:
     """Ask which of two subjects has the earlier year."""
     text = rng.choice(COMPARISONS[first.relation]).format(a=first.subject, b=second.subject)
     earlier = first if int(first.object) < int(second.object) else second
-    return Asked(text, earlier.subject, "comparison", (first, second))
+    return GeneratedQuestion(text, earlier.subject, "comparison", (first, second))
 
 
-def yesno(rng: random.Random, first: Fact, second: Fact) -> Asked:
+def yesno(rng: random.Random, first: Fact, second: Fact) -> GeneratedQuestion:
     """Ask whether two subjects have the same object."""
     text = rng.choice(SAME[first.relation]).format(a=first.subject, b=second.subject)
     answer = "yes" if first.object == second.object else "no"
-    return Asked(text, answer, "yesno", (first, second))
+    return GeneratedQuestion(text, answer, "yesno", (first, second))
 
 
-def path(rng: random.Random, kind: Kind, hops: int) -> tuple[Relation, ...] | None:
+def path(rng: random.Random, kind: EntityKind, hops: int) -> tuple[Relation, ...] | None:
     """A random typed sequence of relations that begins at a kind, or None at a dead end."""
     taken: list[Relation] = []
     for left in reversed(range(hops)):

@@ -7,7 +7,7 @@ causal reader cannot mark an object whose relation it has not read yet (docs/rea
 
 from dataclasses import dataclass
 
-from hopscope.lab.hopland.names import Kind
+from hopscope.lab.hopland.names import EntityKind
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Relation:
     """One kind of fact: a subject has exactly one object."""
 
     name: str
-    subject: Kind
-    object: Kind
+    subject: EntityKind
+    object: EntityKind
     canonical: str
     """The sentence a chain of thought uses for this hop."""
     noun: tuple[str, ...]
@@ -409,6 +409,6 @@ FIXED = (
 RELATIONS = {relation.name: relation for relation in (*FRESH, *FIXED)}
 
 
-def about(kind: Kind) -> tuple[Relation, ...]:
+def about(kind: EntityKind) -> tuple[Relation, ...]:
     """The relations whose subject is of this kind."""
     return tuple(r for r in RELATIONS.values() if r.subject == kind)

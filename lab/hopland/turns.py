@@ -10,19 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hopscope.lab.export.preferences import INSTRUCTION as REWRITE
-from hopscope.lab.hopland.questions import MARKER, Asked
+from hopscope.lab.hopland.questions import MARKER, GeneratedQuestion
 from hopscope.lab.hopland.relations import RELATIONS
 from hopscope.lab.hopland.world import FIXED_FACTS, Fact
-from hopscope.runtime import prompts
 from hopscope.runtime.compressors import summary
+from hopscope.runtime.judgments import item_prompts as item
+from hopscope.runtime.judgments.item_prompts import Criterion, Form
 from hopscope.runtime.ports import Statement
-from hopscope.runtime.rerankers import _item_prompts as item
-from hopscope.runtime.rerankers._item_prompts import Criterion, Form
+from hopscope.runtime.prompting import prompts
 from hopscope.runtime.types import Message, Passage, Prompt
 from hopscope.tracing.entailments import judge
 from hopscope.tracing.policies import self_report
-from hopscope.workflows import _flare_questions, _self_ask, flare_instruct
-from hopscope.workflows._sources import BACKGROUND_TASK
+from hopscope.workflows import flare_instruct
+from hopscope.workflows.eor.sources import BACKGROUND_TASK
+from hopscope.workflows.flare import questions
+from hopscope.workflows.self_ask import dialogue_form
 
 FEW_TOKENS = 3.0
 """What the tokens of a verdict count: each decides much, and there are few of them."""
@@ -65,7 +67,7 @@ class Scene:
     """A question over passages."""
 
     rng: random.Random
-    asked: Asked
+    asked: GeneratedQuestion
     passages: tuple[Passage, ...]
     told: tuple[tuple[Fact, ...], ...]
     """For each passage, the facts it states."""
@@ -165,22 +167,22 @@ def search(scene: Scene) -> Turn:
 
 def self_ask(scene: Scene) -> Turn:
     """Follow-up questions and their answers; a question of one fact needs none."""
-    asked, text = scene.asked, _self_ask.OPENING
+    asked, text = scene.asked, dialogue_form.OPENING
     cues: list[Cue] = []
     if len(asked.steps) == 1:
-        text += f" No.\n{_self_ask.FINAL} "
+        text += f" No.\n{dialogue_form.FINAL} "
         cues += _direct(scene, len(text))
     else:
         text += " Yes."
         for fact in asked.steps:
-            text += f"\nFollow up: {_query(fact)}\n{_self_ask.INTERMEDIATE} "
+            text += f"\nFollow up: {_query(fact)}\n{dialogue_form.INTERMEDIATE} "
             cues.append(Cue(len(text), len(text) + len(fact.object), (fact,)))
             text += fact.object
-        text += f"\n{_self_ask.FINAL} "
+        text += f"\n{dialogue_form.FINAL} "
     text += asked.answer
-    begun = _self_ask.OPENING
+    begun = dialogue_form.OPENING
     return Turn(
-        "self_ask", _task(scene, _self_ask.TASK), text.removeprefix(begun), begun, tuple(cues)
+        "self_ask", _task(scene, dialogue_form.TASK), text.removeprefix(begun), begun, tuple(cues)
     )
 
 
@@ -225,7 +227,7 @@ def expand(scene: Scene) -> Turn:
     user, fact = _draft(scene)
     words = fact.object.split()
     span = " ".join(words[: scene.rng.randint(1, len(words))])
-    return Turn("expand", f"{user}\n{_flare_questions.EXPAND_TASK.format(span=span)}", fact.object)
+    return Turn("expand", f"{user}\n{questions.EXPAND_TASK.format(span=span)}", fact.object)
 
 
 def ask(scene: Scene) -> Turn:
@@ -233,7 +235,7 @@ def ask(scene: Scene) -> Turn:
     user, fact = _draft(scene)
     words = fact.object.split()
     span = " ".join(words[scene.rng.choice((0, 0, 0, len(words) - 1)) :])
-    return Turn("ask", f"{user}\n{_flare_questions.ASK_TASK.format(span=span)}", _query(fact))
+    return Turn("ask", f"{user}\n{questions.ASK_TASK.format(span=span)}", _query(fact))
 
 
 def _draft(scene: Scene) -> tuple[str, Fact]:

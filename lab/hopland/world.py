@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from hopscope.lab.hopland.names import Forge, Kind, Split, draw
+from hopscope.lab.hopland.names import EntityKind, Forge, Split, draw
 from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation, about
 from hopscope.runtime.types import Passage
 
@@ -18,7 +18,7 @@ Phrasing = Literal["plain", "seen", "unseen", "mixed"]
 """Which passage phrasings a world uses: the first of each relation, those of training, only
 the held-out one, or all."""
 
-FRESH_KINDS: tuple[Kind, ...] = ("person", "film", "city", "company", "university")
+FRESH_KINDS: tuple[EntityKind, ...] = ("person", "film", "city", "company", "university")
 Density = Literal["dense", "sparse"]
 """Dense: many facts in passages of one to three each. Sparse: fewer, in as few passages as
 can hold them, so that a search for an entity finds what there is to know about it."""
@@ -49,7 +49,7 @@ class World:
     """Entities, facts and passages of one seed."""
 
     seed: int
-    entities: dict[Kind, tuple[str, ...]]
+    entities: dict[EntityKind, tuple[str, ...]]
     facts: dict[tuple[str, str], Fact]
     """By subject and relation name; fresh facts only."""
     tellings: tuple[Telling, ...]
@@ -62,16 +62,16 @@ class World:
         return fact.object if fact else None
 
 
-def _fixed() -> tuple[dict[Kind, tuple[str, ...]], dict[tuple[str, str], Fact]]:
+def _fixed() -> tuple[dict[EntityKind, tuple[str, ...]], dict[tuple[str, str], Fact]]:
     rng = random.Random(50)
-    counts: tuple[tuple[Kind, int], ...] = (
+    counts: tuple[tuple[EntityKind, int], ...] = (
         ("country", 50),
         ("city", 50),
         ("language", 50),
         ("currency", 50),
         ("continent", 6),
     )
-    names: dict[Kind, tuple[str, ...]] = {}
+    names: dict[EntityKind, tuple[str, ...]] = {}
     for kind, n in counts:
         drawn: dict[str, None] = {}
         while len(drawn) < n:
@@ -91,9 +91,15 @@ RESERVED = frozenset(name for names in FIXED_NAMES.values() for name in names)
 
 
 @functools.cache
-def sizes(scale: int) -> dict[Kind, int]:
+def sizes(scale: int) -> dict[EntityKind, int]:
     """How many entities of each fresh kind a world of this scale has."""
-    shares: dict[Kind, int] = {"person": 8, "film": 4, "city": 2, "company": 3, "university": 1}
+    shares: dict[EntityKind, int] = {
+        "person": 8,
+        "film": 4,
+        "city": 2,
+        "company": 3,
+        "university": 1,
+    }
     return {kind: share * scale for kind, share in shares.items()}
 
 
@@ -128,7 +134,7 @@ def make(
 
 
 def _facts(
-    rng: random.Random, forge: Forge, entities: dict[Kind, tuple[str, ...]], omitted: float
+    rng: random.Random, forge: Forge, entities: dict[EntityKind, tuple[str, ...]], omitted: float
 ) -> dict[tuple[str, str], Fact]:
     facts: dict[tuple[str, str], Fact] = {}
     # Few objects per relation, so that two subjects often share one: yes/no questions need it.

@@ -1,6 +1,6 @@
 """Whether what measures evidence goes with how good answers are: rank correlations over questions.
 
-SePer, ΔSePer and GroGU of the evidence, and, where passages were labelled, eRAG's measures of the
+The values of the evidence by each meter, and, where passages were labelled, eRAG's measures of the
 ranking that the run showed, each against the score of the final answer (Salemi & Zamani 2024,
 arXiv 2404.13781, section 4.1). SePer looks at the gold answers as the score does; GroGU and eRAG's
 ranking do not look at the final answer.
@@ -8,11 +8,11 @@ ranking do not look at the final answer.
 
 from collections.abc import Sequence
 
-from hopscope.lab.results import UTILITIES, Results
-from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.experiments.results import Results
+from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.correlation import rank_correlation
-from hopscope.tracing.erag_report import erag_report
+from hopscope.tracing.erag.report import erag_report
+from hopscope.tracing.statistics.correlation import rank_correlation
 
 
 def build(results: Results) -> list[Table]:
@@ -46,7 +46,7 @@ def build(results: Results) -> list[Table]:
 def _of_utilities(results: Results, system: str) -> list[dict[str, Cell]]:
     verdict = results.measure(results.verdict)
     rows: list[dict[str, Cell]] = []
-    for measure in UTILITIES:
+    for measure in results.utilities:
         pairs = [
             (value, score)
             for found in results.by_system[system]

@@ -1,15 +1,18 @@
 """What 1,000 tokens buy: the sum of credit by the sum of the tokens spent on it.
 
-Of whole runs it is the total ΔSePer by all tokens of the run. Of retrievals it is the Shapley
+By SePer, or where that was not measured by the first meter with a baseline.
+
+Of whole runs it is the total change by all tokens of the run. Of retrievals it is the Shapley
 share, by the tokens from this retrieval to the next, which is what it made the reader read. A ratio
 of sums, not a mean of ratios: a run that cost little does not count for more.
 """
 
-from hopscope.lab.results import UNCOUNTED, Results
-from hopscope.lab.statistics import Column, estimates
-from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.lab.experiments.results import UNCOUNTED, Results
+from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.lab.tables.credit_by_step import by_ordinal
-from hopscope.store.figures import Value
+from hopscope.store.experiments.result_rows import Value
+from hopscope.tracing.reports.displays import display
+from hopscope.tracing.statistics.over_questions import Column, estimates
 
 
 def _known(value: Value, uncounted: int) -> Value:
@@ -20,15 +23,17 @@ def _known(value: Value, uncounted: int) -> Value:
 def build(results: Results) -> list[Table]:
     rows: list[dict[str, Cell]] = []
     columns: list[Column] = []
-    total = results.measure("seper_delta")
+    meter = results.leading
+    told = display(meter)
+    total = results.measure(f"{meter}_delta" if told.baseline else meter)
     for system, found in results.by_system.items():
-        asked = [f.asked for f in found]
+        asked = [f.question for f in found]
         values = [_known(v, f.uncounted) for v, f in zip(total.all(found), found, strict=True)]
         columns.append(results.ratio(asked, values, [f.tokens / 1000 for f in found]))
         rows.append({"system": system, "part": "whole run"})
         for ordinal, made in sorted(by_ordinal(results, system).items()):
             asked = [question for question, _ in made]
-            values = [_known(each.shapley, each.uncounted) for _, each in made]
+            values = [_known(each.share(meter, "shapley"), each.uncounted) for _, each in made]
             thousands = [each.tokens / 1000 for _, each in made]
             columns.append(results.ratio(asked, values, thousands))
             rows.append({"system": system, "part": f"retrieval {ordinal}"})
@@ -39,7 +44,11 @@ def build(results: Results) -> list[Table]:
         Table(
             name="credit_per_tokens",
             title="Credit per 1,000 tokens",
-            columns={"system": "system", "part": "part", "credit": "SePer per 1,000 tokens"},
+            columns={
+                "system": "system",
+                "part": "part",
+                "credit": f"{told.heading} per 1,000 tokens",
+            },
             rows=tuple(rows),
             notes=(*methods(*(figure.interval for figure in figures)), *results.appraisals),
             digits={"credit": 3},

@@ -6,9 +6,9 @@ measure, over all pairs, are one family for Holm's correction.
 
 from itertools import combinations
 
-from hopscope.lab.results import Measure, Results
-from hopscope.lab.statistics import Difference, differences, holm
-from hopscope.lab.tables._table import Table, methods
+from hopscope.lab.experiments.results import Measure, Results
+from hopscope.lab.table_forms.table import Table, methods
+from hopscope.tracing.statistics.over_questions import Difference, differences, holm
 
 
 def build(results: Results) -> list[Table]:

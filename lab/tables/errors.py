@@ -1,15 +1,15 @@
 """EoR's errors by system and step, and how often one system avoids the errors of another.
 
-Computed by `tracing.error_report`, whose documentation defines them.
+Computed by `tracing.error_decomposition.report`, whose documentation defines them.
 """
 
 from collections.abc import Mapping, Sequence
 
-from hopscope.lab.results import Results
-from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.experiments.results import Results
+from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.lab.tables.win_ratios import heat_map
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.error_report import ErrorReport, error_report
+from hopscope.tracing.error_decomposition.report import ErrorReport, error_report
 
 SHARES = {
     "failure": "failure",

@@ -6,17 +6,17 @@ counts.
 
 from itertools import combinations
 
-from hopscope.lab.results import Results
-from hopscope.lab.statistics import holm, mcnemar
-from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.experiments.results import Results
+from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.lab.tables.win_ratios import verdicts
-from hopscope.store.figures import Asked
+from hopscope.store.experiments.result_rows import QuestionRow
+from hopscope.tracing.statistics.over_questions import holm, mcnemar
 
 
 def build(results: Results) -> list[Table]:
     right = verdicts(results)
     answers = {
-        system: {row.asked: row.answer for row in reversed(rows)}
+        system: {row.question: row.answer for row in reversed(rows)}
         for system, rows in results.by_system.items()
     }
     counts: list[dict[str, Cell]] = []
@@ -81,5 +81,5 @@ def build(results: Results) -> list[Table]:
     ]
 
 
-def _question(asked: Asked) -> dict[str, Cell]:
+def _question(asked: QuestionRow) -> dict[str, Cell]:
     return {"id": asked.id, "question": asked.text, "golds": " | ".join(asked.answers)}

@@ -1,8 +1,8 @@
 """How good each system is, what its evidence is worth, and what it costs: means over questions."""
 
-from hopscope.lab.results import Results
-from hopscope.lab.statistics import estimates
-from hopscope.lab.tables._table import Cell, Table, methods
+from hopscope.lab.experiments.results import Results
+from hopscope.lab.table_forms.table import Cell, Table, methods
+from hopscope.tracing.statistics.over_questions import estimates
 
 
 def build(results: Results) -> list[Table]:
@@ -13,7 +13,7 @@ def build(results: Results) -> list[Table]:
     rows: dict[str, dict[str, Cell]] = {
         system: {
             "system": system,
-            "questions": len({row.asked for row in done}),
+            "questions": len({row.question for row in done}),
             "failed": sum(row.error is not None for row in done),
         }
         for system, done in results.by_system.items()

@@ -10,11 +10,11 @@ Source: Dai et al. 2025 (arXiv 2503.01478), Table 12.
 
 from pathlib import Path
 
-from hopscope.lab.results import Measure, Results
-from hopscope.lab.statistics import Column, estimates
-from hopscope.lab.tables._table import Cell, Table, methods
-from hopscope.store.experiment_records import Arm, Experiment
-from hopscope.store.figures import Figures
+from hopscope.lab.experiments.results import Measure, Results
+from hopscope.lab.table_forms.table import Cell, Table, methods
+from hopscope.store.experiments.records import Arm, Experiment
+from hopscope.store.experiments.result_rows import ResultRow
+from hopscope.tracing.statistics.over_questions import Column, estimates
 
 Row = tuple[str, str]
 """Dataset and workflow."""
@@ -32,13 +32,14 @@ def _table(results: Results, measure: Measure) -> Table:
         for experiment in results.experiments.values()
         for arm in experiment.arms
     }
-    cells: dict[tuple[Row, Across], list[Figures]] = {}
-    for found in results.figures:
+    cells: dict[tuple[Row, Across], list[ResultRow]] = {}
+    for found in results.rows:
         experiment, arm = arms[found.experiment, found.arm]
         row = (dataset(experiment), arm.workflow)
         cells.setdefault((row, (_k(arm), experiment.reader)), []).append(found)
     columns: list[Column] = [
-        results.mean([found.asked for found in rows], measure.all(rows)) for rows in cells.values()
+        results.mean([found.question for found in rows], measure.all(rows))
+        for rows in cells.values()
     ]
     figures = estimates(columns, results.bootstrap)
     rows: dict[Row, dict[str, Cell]] = {}

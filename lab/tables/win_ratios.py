@@ -6,11 +6,11 @@ first counts. Source: Li et al. 2024 (arXiv 2405.20680), equations 1-3.
 
 from collections.abc import Sequence
 
-from hopscope.lab.results import Results
-from hopscope.lab.tables._table import Cell, Table
+from hopscope.lab.experiments.results import Results
+from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.types import Measurement
-from hopscope.store.figures import Asked
-from hopscope.tracing.inconsistency import Matrix, inconsistency
+from hopscope.store.experiments.result_rows import QuestionRow
+from hopscope.tracing.error_decomposition.inconsistency import Matrix, inconsistency
 
 
 def build(results: Results) -> list[Table]:
@@ -45,15 +45,15 @@ def build(results: Results) -> list[Table]:
     ]
 
 
-def verdicts(results: Results) -> dict[str, dict[Asked, bool]]:
+def verdicts(results: Results) -> dict[str, dict[QuestionRow, bool]]:
     """Whether each system has each question right, where somebody can say."""
-    found: dict[str, dict[Asked, bool]] = {}
+    found: dict[str, dict[QuestionRow, bool]] = {}
     for system, rows in results.by_system.items():
         of = found.setdefault(system, {})
-        for figures in rows:
-            right = results.right(figures)
+        for row in rows:
+            right = results.right(row)
             if right is not None:
-                of.setdefault(figures.asked, right)
+                of.setdefault(row.question, right)
     return found
 
 

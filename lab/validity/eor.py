@@ -25,26 +25,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopscope.lab import eor_fit, eor_pool
+from hopscope.lab.eor import fitting, members
 from hopscope.lab.hopland.questions import chain
 from hopscope.lab.hopland.world import FIXED_FACTS
-from hopscope.lab.statistics import Bootstrap, Column, differences, estimates
-from hopscope.lab.tables._table import Cell, Table, methods
-from hopscope.lab.validity import _runs
-from hopscope.lab.validity._bench import Bench
-from hopscope.lab.validity._columns import apart, mean
-from hopscope.lab.validity._figures import table
+from hopscope.lab.suites import answering
+from hopscope.lab.suites.columns import apart, mean
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table, methods
+from hopscope.runtime.execution.run import Workflow
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.retrievers import bm25
-from hopscope.runtime.run import Workflow
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.tracing.answer_metrics import equivalence, exact_match
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case, case_of
-from hopscope.tracing.inconsistency import inconsistency
-from hopscope.workflows import _weights
+from hopscope.tracing.error_decomposition.inconsistency import inconsistency
+from hopscope.tracing.scoring.metric import AnswerMetric, Case, case_of
+from hopscope.tracing.statistics.over_questions import Bootstrap, Column, differences, estimates
 from hopscope.workflows import eor as workflow
-from hopscope.workflows._voting import Rule
+from hopscope.workflows.eor import weights_file
+from hopscope.workflows.eor.voting import Rule
 
 SHARE = 0.5
 """Of the limit, learned from, and as many compared on: every question is answered nine times."""
@@ -70,27 +70,27 @@ class Compared(NamedTuple):
     """Questions, those included that failed."""
 
 
-def build(bench: Bench) -> list[Table]:
+def build(inputs: SuiteInputs) -> list[Table]:
     """Every second question to learn from, the others to compare on."""
-    n = ceil(bench.limit * SHARE)
-    asked = questions(bench, 2 * n)
+    n = ceil(inputs.limit * SHARE)
+    asked = questions(inputs, 2 * n)
     compared = compare(
-        bench.reader,
-        bench.entailment,
-        bench.passages,
+        inputs.reader,
+        inputs.entailment,
+        inputs.passages,
         learned=asked[::2],
         asked=asked[1::2],
-        seed=bench.seed,
+        seed=inputs.seed,
     )
-    return tabulate(compared, equivalence.build(bench.entailment), seed=bench.seed)
+    return tabulate(compared, equivalence.build(inputs.entailment), seed=inputs.seed)
 
 
-def questions(bench: Bench, n: int) -> list[Question]:
+def questions(inputs: SuiteInputs, n: int) -> list[Question]:
     """One hop, as in the paper; of every `KNOWN` pairs the last is about facts of every world, as
     long as there are any left."""
-    rng = random.Random(f"eor known {bench.seed}")
+    rng = random.Random(f"eor known {inputs.seed}")
     facts = iter(rng.sample(list(FIXED_FACTS.values()), len(FIXED_FACTS)))
-    told = iter(bench.chains(1, n))
+    told = iter(inputs.chains(1, n))
     found: list[Question] = []
     for place in range(n):
         fact = next(facts, None) if place // 2 % KNOWN == KNOWN - 1 else None
@@ -142,18 +142,18 @@ def compare(
             graph = workflow.build(
                 pool=POOL, sources=f"SE=bm25:{index}", similarities=SIMILARITIES, weights=weights
             )
-            voting = Workflow(eor_pool.WORKFLOW, graph, {})
-            runs = [_runs.answer(voting, each, deps) for each in questions]
+            voting = Workflow(members.WORKFLOW, graph, {})
+            runs = [answering.answer(voting, each, deps) for each in questions]
             return [each for each in runs if each.status == "ok"]
 
         practised = answer(learned)
-        weights = eor_fit.fit(practised, Rule(), seed=seed)
-        _weights.save(file, weights)
+        weights = fitting.fit(practised, Rule(), seed=seed)
+        weights_file.save(file, weights)
         runs = answer(asked, str(file))
     systems: dict[str, list[Case]] = {ENSEMBLE: [case_of(each) for each in runs]}
-    for member in eor_pool.members(runs):
+    for member in members.members(runs):
         systems.setdefault(member.workflow, []).append(case_of(member))
-    alone = eor_fit.votes(practised)[1].right.mean(axis=0)
+    alone = fitting.votes(practised)[1].right.mean(axis=0)
     return Compared(systems, weights.pool[int(alone.argmax())], len(practised), len(asked))
 
 
@@ -225,8 +225,9 @@ def scores(metric: AnswerMetric, cases: Sequence[Case], least: float = 1.0) -> l
 
 def losses(name: str, right: Mapping[str, Sequence[bool]]) -> Column:
     """MRLR as a ratio over questions: of those that a system gets wrong, the share of the others
-    that get them right. It is that of `tracing.inconsistency`, whose ratios for one loser have one
-    denominator."""
+    that get them right. It is that of
+    `tracing.error_decomposition.inconsistency`, whose ratios for one loser have one denominator.
+    """
     wrong = ~np.array(right[name], bool)
     others = np.array([row for other, row in right.items() if other != name], float)
     each = np.ones(len(wrong))

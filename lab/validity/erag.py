@@ -18,20 +18,20 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from hopscope.lab.statistics import Bootstrap, estimates
-from hopscope.lab.tables._table import Cell, Table
-from hopscope.lab.validity._bench import Bench, Item
-from hopscope.lab.validity._figures import table
-from hopscope.lab.validity._readings import NO_ANSWER, column
-from hopscope.runtime.answers import contains
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.readings import NO_ANSWER, column
+from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table
+from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Generation, Measurement, Passage
-from hopscope.tracing import ranking
 from hopscope.tracing.answer_metrics import exact_match
-from hopscope.tracing.answer_metrics._metric import Case
-from hopscope.tracing.correlation import RankCorrelation, rank_correlation
-from hopscope.tracing.erag import ERAG, Ranking
-from hopscope.tracing.meters import _asking
-from hopscope.tracing.meters._asking import Unmeasured
+from hopscope.tracing.asking import asking
+from hopscope.tracing.asking.asking import Unmeasured
+from hopscope.tracing.erag import ranking
+from hopscope.tracing.erag.labels import ERAG, Ranking
+from hopscope.tracing.scoring.metric import Case
+from hopscope.tracing.statistics.correlation import RankCorrelation, rank_correlation
+from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
 
 SIZE = 5
 """Passages of a list."""
@@ -56,34 +56,34 @@ class Scored(NamedTuple):
     """By kind of label, then by measure."""
 
 
-def build(bench: Bench) -> list[Table]:
-    scored = {hops: [score(bench, item) for item in bench.chains(hops)] for hops in HOPS}
+def build(inputs: SuiteInputs) -> list[Table]:
+    scored = {hops: [score(inputs, item) for item in inputs.chains(hops)] for hops in HOPS}
     return [
-        quality(scored, Bootstrap(seed=bench.seed)),
-        correlations(scored, seed=bench.seed),
+        quality(scored, Bootstrap(seed=inputs.seed)),
+        correlations(scored, seed=inputs.seed),
     ]
 
 
-def lists(bench: Bench, item: Item) -> dict[str, List]:
+def lists(inputs: SuiteInputs, item: Item) -> dict[str, List]:
     """By how they were found; those that nothing was found for are left out."""
-    [hits] = bench.retriever.search([item.question.text], k=2 * SIZE)
+    [hits] = inputs.retriever.search([item.question.text], k=2 * SIZE)
     ranked = tuple(hit.passage for hit in hits)
     found = {"search": ranked[:SIZE], "search, next": ranked[SIZE:]}
     for missing in range(item.hops + 1):
         gold = item.gold[missing:]
         name = f"gold from hop {missing + 1}" if gold else "no gold"
-        others = bench.distractors(item, SIZE - len(gold))
-        found[name] = bench.shuffled(item, (*gold, *others))
-    found["random"] = bench.unrelated(item, SIZE)
+        others = inputs.distractors(item, SIZE - len(gold))
+        found[name] = inputs.shuffled(item, (*gold, *others))
+    found["random"] = inputs.unrelated(item, SIZE)
     return {name: passages for name, passages in found.items() if passages}
 
 
-def score(bench: Bench, item: Item) -> list[Scored]:
+def score(inputs: SuiteInputs, item: Item) -> list[Scored]:
     """Each list of a question."""
-    found = lists(bench, item)
+    found = lists(inputs, item)
     metric = exact_match.build()
-    erag = ERAG(bench.reader, metric)
-    asked = _asking.requests(
+    erag = ERAG(inputs.reader, metric)
+    asked = asking.requests(
         item.question.text,
         list(found.values()),
         n=1,
@@ -91,8 +91,8 @@ def score(bench: Bench, item: Item) -> list[Scored]:
         max_tokens=erag.max_tokens,
         seed=erag.seed,
     )
-    replies = dict(zip(asked, _asking.generate(bench.reader, list(asked.values())), strict=True))
-    answers = [_answer(replies[_asking.content(passages)]) for passages in found.values()]
+    replies = dict(zip(asked, asking.generate(inputs.reader, list(asked.values())), strict=True))
+    answers = [_answer(replies[asking.content(passages)]) for passages in found.values()]
     verdicts = metric.score([Case(item.question, answer) for answer in answers])
     rankings = erag.rank(item.question, list(found.values()))
     return [

@@ -20,12 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopscope.lab.statistics import Bootstrap, differences, estimates
-from hopscope.lab.tables._table import Cell, Table
-from hopscope.lab.validity import _two_readers
-from hopscope.lab.validity._bench import Bench
-from hopscope.lab.validity._figures import table
-from hopscope.lab.validity._readings import (
+from hopscope.lab.suites import two_readers
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.readings import (
     NO_ANSWER,
     SCORES,
     Readings,
@@ -34,11 +31,14 @@ from hopscope.lab.validity._readings import (
     read,
     why_missing,
 )
+from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.types import Measurement
-from hopscope.tracing import comparisons
-from hopscope.tracing.averages import share
-from hopscope.tracing.intervals import LEVEL
-from hopscope.tracing.key_tokens import Score
+from hopscope.tracing.meters.grogu.key_tokens import Score
+from hopscope.tracing.statistics import comparisons
+from hopscope.tracing.statistics.averages import share
+from hopscope.tracing.statistics.intervals import LEVEL
+from hopscope.tracing.statistics.over_questions import Bootstrap, differences, estimates
 
 RIVALS = {"distractor": 1, "random": 2}
 """Places of the contexts that the gold passage, in place 0, is compared with."""
@@ -57,28 +57,29 @@ class Outcome(NamedTuple):
     """By utility; None where utilities are equal or one is missing."""
 
 
-def build(bench: Bench) -> list[Table]:
-    one, two = bench.chains(1), bench.chains(2)
-    alone = [[i.gold, bench.distractors(i, 1), bench.unrelated(i, 1)] for i in one]
+def build(inputs: SuiteInputs) -> list[Table]:
+    one, two = inputs.chains(1), inputs.chains(2)
+    alone = [[i.gold, inputs.distractors(i, 1), inputs.unrelated(i, 1)] for i in one]
     mixed = [
-        [(*draw(i, OTHERS), *i.gold) for draw in (bench.distractors, bench.unrelated)] for i in two
+        [(*draw(i, OTHERS), *i.gold) for draw in (inputs.distractors, inputs.unrelated)]
+        for i in two
     ]
-    rest = _two_readers.SHOWN
-    laid = [_two_readers.layouts(i, bench.distractors(i, rest - len(i.gold))) for i in two]
-    bootstrap = Bootstrap(seed=bench.seed)
-    read_alone, read_mixed = read(bench.reader, one, alone), read(bench.reader, two, mixed)
-    read_laid = read(bench.reader, two, laid)
+    rest = two_readers.SHOWN
+    laid = [two_readers.layouts(i, inputs.distractors(i, rest - len(i.gold))) for i in two]
+    bootstrap = Bootstrap(seed=inputs.seed)
+    read_alone, read_mixed = read(inputs.reader, one, alone), read(inputs.reader, two, mixed)
+    read_laid = read(inputs.reader, two, laid)
     others_alone: Readings | None = None
     others_laid: Readings | None = None
-    if bench.other is not None:
-        others_alone = read(bench.other, one, alone)
-        others_laid = read(bench.other, two, laid)
+    if inputs.other is not None:
+        others_alone = read(inputs.other, one, alone)
+        others_laid = read(inputs.other, two, laid)
     return [
         wins(read_alone, bootstrap),
         contexts(read_mixed, bootstrap),
-        concordance(read_mixed, seed=bench.seed),
-        _two_readers.readers(read_alone, others_alone, bootstrap),
-        _two_readers.by_layout(read_laid, others_laid, bootstrap),
+        concordance(read_mixed, seed=inputs.seed),
+        two_readers.readers(read_alone, others_alone, bootstrap),
+        two_readers.by_layout(read_laid, others_laid, bootstrap),
     ]
 
 

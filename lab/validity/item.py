@@ -20,20 +20,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopscope.lab.statistics import Bootstrap, Column, Estimate, estimates
-from hopscope.lab.tables._table import Cell, Table, methods
-from hopscope.lab.validity._bench import Bench, Item
-from hopscope.lab.validity._columns import FAILED, apart, mean
-from hopscope.lab.validity._figures import table
-from hopscope.lab.validity._runs import answer
+from hopscope.lab.suites.answering import answer
+from hopscope.lab.suites.columns import FAILED, apart, mean
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.runtime import key_lists
+from hopscope.runtime.execution.run import Workflow
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.run import Workflow
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Hit, Passage, Question, Run
-from hopscope.tracing.selection import agreement
+from hopscope.tracing.erag.selection import agreement
+from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Estimate, estimates
 from hopscope.workflows import item, k_sampling, uj_expa, uj_impa, vanilla
-from hopscope.workflows._candidates import Graph
+from hopscope.workflows.selection.choosing import Graph
 
 SHARE = 0.5
 """Of the limit: every question is judged some thirty times over."""
@@ -93,27 +93,27 @@ class Given:
         return [found[:k] for _ in queries]
 
 
-def build(bench: Bench) -> list[Table]:
+def build(inputs: SuiteInputs) -> list[Table]:
     """Half of the questions have one hop, half two."""
-    n = ceil(bench.limit * SHARE)
-    single, double = bench.chains(1, ceil(n / 2)), bench.chains(2, n // 2)
-    asked = [listed(bench, one) for one in (*single, *double)]
+    n = ceil(inputs.limit * SHARE)
+    single, double = inputs.chains(1, ceil(n / 2)), inputs.chains(2, n // 2)
+    asked = [listed(inputs, one) for one in (*single, *double)]
     made: dict[str, list[Choice]] = {GUESS: [[p.key for p in row.candidates] for row in asked]}
-    made |= judge(bench.reader, asked, seed=bench.seed)
-    return [tabulate(made, asked, seed=bench.seed)]
+    made |= judge(inputs.reader, asked, seed=inputs.seed)
+    return [tabulate(made, asked, seed=inputs.seed)]
 
 
-def listed(bench: Bench, asked: Item) -> Listed:
+def listed(inputs: SuiteInputs, asked: Item) -> Listed:
     """The candidates of a question."""
-    size = random.Random(f"item {bench.seed} {asked.question.id}").randint(FEWEST, MOST)
+    size = random.Random(f"item {inputs.seed} {asked.question.id}").randint(FEWEST, MOST)
     others = size - len(asked.gold)
-    near = bench.distractors(asked, ceil(others / 2))
+    near = inputs.distractors(asked, ceil(others / 2))
     shown = {p.key: p for p in (*asked.gold, *near)}
-    for passage in bench.unrelated(asked, size):
+    for passage in inputs.unrelated(asked, size):
         if len(shown) < size:
             shown.setdefault(passage.key, passage)
     gold = frozenset(passage.key for passage in asked.gold)
-    return Listed(asked.question, bench.shuffled(asked, list(shown.values())), gold)
+    return Listed(asked.question, inputs.shuffled(asked, list(shown.values())), gold)
 
 
 def judge(reader: Reader, asked: Sequence[Listed], *, seed: int) -> dict[str, list[Choice]]:

@@ -19,18 +19,18 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
 
-from hopscope.lab.tables._table import Cell, Table
-from hopscope.lab.validity import _repeated, _scores
-from hopscope.lab.validity._bench import Bench, Item
-from hopscope.lab.validity._figures import table
-from hopscope.lab.validity._perfect import Perfect
-from hopscope.lab.validity._resampling import Pairs
-from hopscope.lab.validity._scores import SOFT, Contexts, Scores, Told
+from hopscope.lab.suites import repeated, rivals
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.perfect import Perfect
+from hopscope.lab.suites.resampling import Pairs
+from hopscope.lab.suites.rivals import SOFT, Contexts, ContextScores, Scores
+from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing.coalitions import Coalitions, Values, content
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
-from hopscope.tracing.games import FrozenGame, Slot
+from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues, content
+from hopscope.tracing.games.frozen import FrozenGame, Slot
 from hopscope.tracing.meters.seper import SePer
 
 HOPS = (2, 3)
@@ -63,22 +63,22 @@ class Series:
         return Pairs(self.truth, self.question, seed)
 
 
-def build(bench: Bench) -> list[Table]:
+def build(inputs: SuiteInputs) -> list[Table]:
     """Single passage, multi-hop sets, multi-hop steps, samples and repetitions."""
-    scores = _scores.make(bench)
+    scores = rivals.make(inputs)
     reasons: dict[str, str] = {}
     return [
-        _single(bench, scores, reasons),
-        *_multi(bench, scores, reasons),
-        _repeated.table_of(bench),
+        _single(inputs, scores, reasons),
+        *_multi(inputs, scores, reasons),
+        repeated.table_of(inputs),
     ]
 
 
-def _single(bench: Bench, scores: Scores, reasons: dict[str, str]) -> Table:
+def _single(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> Table:
     series, known = Series(), 0
-    for item in bench.chains(1):
-        contexts = bench.single_passages(item)
-        told = _tell(bench, scores, item.question, contexts, reasons)
+    for item in inputs.chains(1):
+        contexts = inputs.single_passages(item)
+        told = _tell(inputs, scores, item.question, contexts, reasons)
         closed = told[SOFT].values[0]
         if closed is not None and closed >= KNOWN:
             known += 1
@@ -86,39 +86,39 @@ def _single(bench: Bench, scores: Scores, reasons: dict[str, str]) -> Table:
         number = len(set(series.question))
         series.add(number, [item.holds(shown) for shown in contexts[1:]], _gains(told))
     return _correlations(
-        bench,
+        inputs,
         "single_passage",
         "Single passage: correlation with its true worth, 1 or 0",
         series,
         reasons,
-        f"{known} of {bench.limit} questions left out: answered closed book",
+        f"{known} of {inputs.limit} questions left out: answered closed book",
     )
 
 
-def _multi(bench: Bench, scores: Scores, reasons: dict[str, str]) -> list[Table]:
+def _multi(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> list[Table]:
     sets, steps = Series(), {rule: Series() for rule in RULES}
-    items = [item for hops in HOPS for item in bench.chains(hops, -(-bench.limit // SHARE))]
+    items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
     for number, item in enumerate(items):
-        game, worth = trajectory_of(bench, item)
+        game, worth = trajectory_of(inputs, item)
         contexts = [game.evidence(frozenset(chosen)) for chosen in _subsets(game.members)]
-        told = _tell(bench, scores, item.question, contexts, reasons)
-        told[PERFECT] = Told([float(item.holds(shown) == 1) for shown in contexts])
+        told = _tell(inputs, scores, item.question, contexts, reasons)
+        told[PERFECT] = ContextScores([float(item.holds(shown) == 1) for shown in contexts])
         sets.add(number, [item.holds(shown) for shown in contexts[1:]], _gains(told))
         for rule, credits in _credits(game, item, contexts, told).items():
             steps[rule].add(number, worth, credits)
     title = "Multi-hop: correlation of sets of passages with the share of the gold they hold"
     return [
-        _correlations(bench, "multi_hop_sets", title, sets, reasons),
-        _steps(bench, steps, reasons),
+        _correlations(inputs, "multi_hop_sets", title, sets, reasons),
+        _steps(inputs, steps, reasons),
     ]
 
 
-def trajectory_of(bench: Bench, item: Item) -> tuple[FrozenGame, list[float]]:
+def trajectory_of(inputs: SuiteInputs, item: Item) -> tuple[FrozenGame, list[float]]:
     """A run whose steps bring one passage each: the gold in reasoning order, and somewhere among
     it a distractor. Also what each step is truly worth."""
-    rng = Random(f"trajectory {bench.seed} {item.question.id}")
+    rng = Random(f"trajectory {inputs.seed} {item.question.id}")
     brought = list(item.gold)
-    brought[(place := rng.randint(0, len(brought))) : place] = bench.distractors(item, 1)
+    brought[(place := rng.randint(0, len(brought))) : place] = inputs.distractors(item, 1)
     slots = tuple(Slot(passage, frozenset({i}), None) for i, passage in enumerate(brought))
     gold = {passage.key for passage in item.gold}
     worth = [(passage.key in gold) / len(item.gold) for passage in brought]
@@ -132,13 +132,13 @@ def _subsets(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _tell(
-    bench: Bench,
+    inputs: SuiteInputs,
     scores: Scores,
     question: Question,
     contexts: Contexts,
     reasons: dict[str, str],
-) -> dict[str, Told]:
-    meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
+) -> dict[str, ContextScores]:
+    meter = SePer(inputs.reader, inputs.entailment, seed=inputs.seed)
     told = scores.tell(question, meter.beliefs(question, contexts))
     for name, found in told.items():
         if None in found.values:
@@ -146,7 +146,7 @@ def _tell(
     return told
 
 
-def _gains(told: Mapping[str, Told]) -> dict[str, list[float | None]]:
+def _gains(told: Mapping[str, ContextScores]) -> dict[str, list[float | None]]:
     """Each context's score minus the first one's, which is closed book."""
     return {
         name: [
@@ -175,7 +175,7 @@ class Recorded:
 
 
 def _credits(
-    game: FrozenGame, item: Item, contexts: Contexts, told: Mapping[str, Told]
+    game: FrozenGame, item: Item, contexts: Contexts, told: Mapping[str, ContextScores]
 ) -> dict[str, dict[str, list[float | None]]]:
     """By rule and metric, the credit of each step."""
     keys = [content(shown) for shown in contexts]
@@ -183,7 +183,7 @@ def _credits(
     for name, each in told.items():
         recorded = Recorded(name, dict(zip(keys, each.values, strict=True)))
         meter: UtilityMeter = Perfect(item) if name == PERFECT else recorded
-        coalitions = Coalitions(game, Values(item.question, meter))
+        coalitions = Coalitions(game, EvidenceValues(item.question, meter))
         for rule, module in RULES.items():
             shares = module.build().share(coalitions)
             found[rule][name] = [share.value for share in shares]
@@ -191,9 +191,14 @@ def _credits(
 
 
 def _correlations(
-    bench: Bench, name: str, title: str, series: Series, reasons: Mapping[str, str], *notes: str
+    inputs: SuiteInputs,
+    name: str,
+    title: str,
+    series: Series,
+    reasons: Mapping[str, str],
+    *notes: str,
 ) -> Table:
-    pairs = series.pairs(bench.seed)
+    pairs = series.pairs(inputs.seed)
     rows: list[dict[str, Cell]] = []
     for metric, values in series.scores.items():
         t, p = pairs.test(values)
@@ -212,10 +217,10 @@ def _correlations(
     )
 
 
-def _steps(bench: Bench, steps: Mapping[str, Series], reasons: Mapping[str, str]) -> Table:
+def _steps(inputs: SuiteInputs, steps: Mapping[str, Series], reasons: Mapping[str, str]) -> Table:
     """Every metric's credit by every rule."""
     first = next(iter(steps.values()))
-    pairs = {rule: series.pairs(bench.seed) for rule, series in steps.items()}
+    pairs = {rule: series.pairs(inputs.seed) for rule, series in steps.items()}
     rows: list[dict[str, Cell]] = [
         {
             "metric": metric,

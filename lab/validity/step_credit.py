@@ -13,21 +13,21 @@ Trivedi et al. 2023 (arXiv 2212.10509) for IRCoT; Shapley 1953.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from hopscope.lab.tables._table import Cell, Table
-from hopscope.lab.validity._bench import Bench, Item
-from hopscope.lab.validity._figures import table
-from hopscope.lab.validity._perfect import Perfect
-from hopscope.lab.validity._resampling import Pairs
-from hopscope.lab.validity._runs import answer
-from hopscope.runtime.answers import normalise
-from hopscope.runtime.errors import MissingExtra
+from hopscope.lab.suites.answering import answer
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.perfect import Perfect
+from hopscope.lab.suites.resampling import Pairs
+from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table
+from hopscope.runtime.errors import MissingExtraError
+from hopscope.runtime.execution.run import Workflow
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import UtilityMeter
-from hopscope.runtime.run import Workflow
-from hopscope.runtime.state import Deps
+from hopscope.runtime.texts.answers import normalise
 from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
-from hopscope.tracing.games import contributions
+from hopscope.tracing.games.frozen import contributions
 from hopscope.tracing.meters.seper import SePer
 from hopscope.workflows import ircot
 
@@ -53,36 +53,36 @@ class Case(NamedTuple):
     """By rule or baseline; None where it was not measured."""
 
 
-def build(bench: Bench) -> list[Table]:
+def build(inputs: SuiteInputs) -> list[Table]:
     """One table: AUROC by rule, for all questions and by hops."""
-    items = [item for hops in HOPS for item in bench.chains(hops, -(-bench.limit // SHARE))]
-    similarity = _tf_idf(bench.passages)
+    items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
+    similarity = _tf_idf(inputs.passages)
     cases: list[Case] = []
     runs: list[Run] = []
     for number, item in enumerate(items):
-        runs.append(_run(bench, item))
-        cases += _cases(bench, runs[-1], item, number, similarity)
-    return [_table(bench, cases, runs, items, similarity)]
+        runs.append(_run(inputs, item))
+        cases += _cases(inputs, runs[-1], item, number, similarity)
+    return [_table(inputs, cases, runs, items, similarity)]
 
 
-def _run(bench: Bench, item: Item) -> Run:
+def _run(inputs: SuiteInputs, item: Item) -> Run:
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
-    deps = Deps(reader=bench.reader, retriever=bench.retriever, seed=bench.seed)
+    deps = Deps(reader=inputs.reader, retriever=inputs.retriever, seed=inputs.seed)
     return answer(workflow, item.question, deps)
 
 
 def _cases(
-    bench: Bench, found: Run, item: Item, number: int, similarity: Similarity | str
+    inputs: SuiteInputs, found: Run, item: Item, number: int, similarity: Similarity | str
 ) -> list[Case]:
     """One for each step that brought something; none of a run that failed."""
     if found.status != "ok":
         return []
     brought = contributions(found)
-    meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
+    meter = SePer(inputs.reader, inputs.entailment, seed=inputs.seed)
     scores = {
-        **_credits(bench, found, meter, ""),
-        **_credits(bench, found, Perfect(item), PERFECT),
+        **_credits(inputs, found, meter, ""),
+        **_credits(inputs, found, Perfect(item), PERFECT),
         **_baselines(found, brought, item, similarity),
     }
     gold = {passage.key for passage in item.gold}
@@ -98,7 +98,7 @@ def _cases(
 
 
 def _credits(
-    bench: Bench, found: Run, meter: UtilityMeter, suffix: str
+    inputs: SuiteInputs, found: Run, meter: UtilityMeter, suffix: str
 ) -> dict[str, dict[int, float | None]]:
     """What the product credits each step with, by rule."""
     rules = {module.build().name: name for name, module in RULES.items()}
@@ -106,7 +106,7 @@ def _credits(
         found,
         [meter],
         [module.build() for module in RULES.values()],
-        Provenance(reader=bench.reader.name, entailment=bench.entailment.name, seed=bench.seed),
+        Provenance(reader=inputs.reader.name, entailment=inputs.entailment.name, seed=inputs.seed),
     )
     told: dict[str, dict[int, float | None]] = {name + suffix: {} for name in RULES}
     for credit in credits:
@@ -164,7 +164,7 @@ def _tf_idf(passages: Sequence[Passage]) -> Similarity | str:
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ModuleNotFoundError:
-        return str(MissingExtra("TF-IDF", "train"))
+        return str(MissingExtraError("TF-IDF", "train"))
     vectors = TfidfVectorizer().fit([f"{p.title} {p.text}" for p in passages])
 
     def similarity(one: str, other: str) -> float:
@@ -175,7 +175,7 @@ def _tf_idf(passages: Sequence[Passage]) -> Similarity | str:
 
 
 def _table(
-    bench: Bench,
+    inputs: SuiteInputs,
     cases: Sequence[Case],
     runs: Sequence[Run],
     items: Sequence[Item],
@@ -192,7 +192,7 @@ def _table(
     rows: list[dict[str, Cell]] = [
         {
             "rule": name,
-            **{column: _auroc(bench, of, name, similarity) for column, of in subsets.items()},
+            **{column: _auroc(inputs, of, name, similarity) for column, of in subsets.items()},
         }
         for name in (*RULES, *BASELINES, *(name + PERFECT for name in RULES))
     ]
@@ -210,12 +210,12 @@ def _table(
         rows,
         f"{len(cases)} steps of {len(runs)} IRCoT runs (k={K}), {gold} brought gold; "
         f"{len(whole)} runs found all gold; {failed} runs failed",
-        f"95 % intervals: {Pairs((), (), bench.seed).method}",
+        f"95 % intervals: {Pairs((), (), inputs.seed).method}",
     )
 
 
 def _auroc(
-    bench: Bench, cases: Sequence[Case], name: str, similarity: Similarity | str
+    inputs: SuiteInputs, cases: Sequence[Case], name: str, similarity: Similarity | str
 ) -> Measurement:
     if name == "TF-IDF gain" and isinstance(similarity, str):
         return Measurement(value=None, reason=similarity, estimator="auroc")
@@ -223,6 +223,6 @@ def _auroc(
     pairs = Pairs(
         [float(case.gold) for case in cases],
         [numbers[case.question] for case in cases],
-        bench.seed,
+        inputs.seed,
     )
     return pairs.auroc([case.scores[name] for case in cases])

@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 from langgraph.graph import StateGraph
 
-from hopscope.lab.statistics import Bootstrap, Column, estimates
-from hopscope.lab.tables._table import Cell, Table, methods
-from hopscope.lab.validity import _runs
-from hopscope.lab.validity._bench import Bench
-from hopscope.lab.validity._columns import mean
-from hopscope.lab.validity._figures import table
+from hopscope.lab.suites import answering
+from hopscope.lab.suites.columns import mean
+from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.table_forms.table import Cell, Table, methods
+from hopscope.runtime.execution.run import Workflow
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader, Retriever
-from hopscope.runtime.run import Workflow
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Measurement, Passage, Question, Run
 from hopscope.tracing.answer_metrics import equivalence, exact_match
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, case_of
-from hopscope.tracing.games import over_steps
+from hopscope.tracing.games.frozen import over_steps
 from hopscope.tracing.meters.seper import SePer
+from hopscope.tracing.scoring.metric import AnswerMetric, case_of
+from hopscope.tracing.statistics.over_questions import Bootstrap, Column, estimates
 from hopscope.workflows import flare, ircot, iter_retgen, naive, self_ask
 
 SHARE = 0.5
@@ -66,13 +66,13 @@ class Answered(NamedTuple):
     """SePer with all that the run showed."""
 
 
-def build(bench: Bench) -> list[Table]:
+def build(inputs: SuiteInputs) -> list[Table]:
     """Half of the questions have one hop, half two."""
-    n = ceil(bench.limit * SHARE)
-    asked = [item.question for item in (*bench.chains(1, ceil(n / 2)), *bench.chains(2, n // 2))]
-    meter = SePer(bench.reader, bench.entailment, seed=bench.seed)
-    found = [answer(bench.reader, bench.retriever, meter, each) for each in asked]
-    return [tabulate(found, equivalence.build(bench.entailment), seed=bench.seed)]
+    n = ceil(inputs.limit * SHARE)
+    asked = [item.question for item in (*inputs.chains(1, ceil(n / 2)), *inputs.chains(2, n // 2))]
+    meter = SePer(inputs.reader, inputs.entailment, seed=inputs.seed)
+    found = [answer(inputs.reader, inputs.retriever, meter, each) for each in asked]
+    return [tabulate(found, equivalence.build(inputs.entailment), seed=inputs.seed)]
 
 
 def answer(
@@ -81,7 +81,7 @@ def answer(
     """A question by every workflow with every k."""
     deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
     runs = {
-        (name, k): _runs.answer(Workflow(name, graph(k=k), {"k": k}), question, deps)
+        (name, k): answering.answer(Workflow(name, graph(k=k), {"k": k}), question, deps)
         for name, graph in WORKFLOWS.items()
         for k in KS
     }

@@ -1,7 +1,7 @@
-"""Texts as units with a value each, and which of them stay.
+"""Splits texts into units with a value each, and selects the units that stay.
 
-A unit is what is kept or dropped as a whole: a token of the reader, a word or a sentence. The last
-two are made of all tokens that begin in them.
+A unit is kept or dropped as a whole: a token of the reader, a word or a sentence. Words and
+sentences consist of all tokens that begin in them.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from hopscope.runtime.errors import ReaderError, UsageError
-from hopscope.runtime.sentences import spans
+from hopscope.runtime.texts.sentences import spans
 from hopscope.runtime.types import Message, Passage, Prompt, Scored
 
 UnitKind = Literal["token", "word", "sentence"]
@@ -25,7 +25,7 @@ class Unit(NamedTuple):
     """A piece of a text."""
 
     text: str
-    """With the space before it."""
+    """The text with the space before it."""
     tokens: int
     value: float
     """Mean over its tokens."""
@@ -54,54 +54,54 @@ def units(tokens: Sequence[str], values: Sequence[float], kind: UnitKind) -> lis
     text = "".join(tokens)
     if kind == "token":
         return [Unit(t, 1, value) for t, value in zip(tokens, values, strict=True)]
-    # Spaces at the end, which no word follows, would be gone through once for each of them.
+    # A pattern would scan final spaces, which no word follows, once for each of them.
     pieces = _WORD.findall(text.rstrip()) if kind == "word" else sentences(text)
-    found: list[Unit] = []
+    collected: list[Unit] = []
     at = end = start = 0
     for number, piece in enumerate(pieces, start=1):
         end += len(piece)
         first = at
-        # The last piece takes what is left: spaces at the end, tokens that spell nothing.
+        # The last piece takes the rest: spaces at the end, tokens without text.
         while at < len(tokens) and (start < end or number == len(pieces)):
             start += len(tokens[at])
             at += 1
-        value = fmean(values[first:at]) if at > first else found[-1].value if found else 0.0
-        found.append(Unit(piece, at - first, value))
-    return found
+        value = fmean(values[first:at]) if at > first else collected[-1].value if collected else 0.0
+        collected.append(Unit(piece, at - first, value))
+    return collected
 
 
 def sentences(text: str) -> list[str]:
-    """The text cut behind each sentence; together they are the text."""
+    """The text split after each sentence; joined, the pieces are the text."""
     ends = [end for _, end in spans(text)] or [0]
     ends[-1] = len(text)
     return [text[a:b] for a, b in pairwise(sorted({0, *ends}))]
 
 
-def above_percentile(given: Sequence[Sequence[Unit]], ratio: float) -> list[list[Unit]]:
+def above_percentile(texts: Sequence[Sequence[Unit]], ratio: float) -> list[list[Unit]]:
     """The units of each text without those whose value lies strictly below the percentile `ratio`
     of all."""
-    values = [unit.value for text in given for unit in text]
+    values = [unit.value for text in texts for unit in text]
     if not values:
-        return [[] for _ in given]
+        return [[] for _ in texts]
     least = float(np.percentile(values, 100 * ratio))
-    return [[unit for unit in text if unit.value >= least] for text in given]
+    return [[unit for unit in text if unit.value >= least] for text in texts]
 
 
-def within(given: Sequence[Sequence[Unit]], tokens: int) -> list[list[Unit]]:
+def within(texts: Sequence[Sequence[Unit]], tokens: int) -> list[list[Unit]]:
     """The units of the highest values, of equal ones the earlier, that together have at most
     `tokens` tokens; in their old order."""
-    places = [(t, u) for t, text in enumerate(given) for u in range(len(text))]
+    places = [(t, u) for t, text in enumerate(texts) for u in range(len(text))]
     kept: set[tuple[int, int]] = set()
-    for t, u in sorted(places, key=lambda place: -given[place[0]][place[1]].value):
-        if given[t][u].tokens <= tokens:
+    for t, u in sorted(places, key=lambda place: -texts[place[0]][place[1]].value):
+        if texts[t][u].tokens <= tokens:
             kept.add((t, u))
-            tokens -= given[t][u].tokens
-    return [[unit for u, unit in enumerate(text) if (t, u) in kept] for t, text in enumerate(given)]
+            tokens -= texts[t][u].tokens
+    return [[unit for u, unit in enumerate(text) if (t, u) in kept] for t, text in enumerate(texts)]
 
 
-def total(given: Sequence[Sequence[Unit]]) -> int:
-    """Tokens."""
-    return sum(unit.tokens for text in given for unit in text)
+def total(texts: Sequence[Sequence[Unit]]) -> int:
+    """Number of tokens."""
+    return sum(unit.tokens for text in texts for unit in text)
 
 
 def spelled(kept: Sequence[Unit]) -> str:
@@ -109,7 +109,7 @@ def spelled(kept: Sequence[Unit]) -> str:
 
 
 def budget(rate: float, tokens: int | None, before: int) -> int:
-    """Tokens that may stay: `tokens`, else the share `rate` of those before, rounded up."""
+    """Most tokens that may stay: `tokens`, else the share `rate` of those before, rounded up."""
     return tokens if tokens is not None else ceil(round(rate * before, 9))
 
 
@@ -125,5 +125,5 @@ def check(name: str, share: float, tokens: int | None) -> None:
 
 
 def texts(passages: Sequence[Passage]) -> list[str]:
-    """Spaces at the ends are not scored: readers differ in what they make of them."""
+    """The texts to score, without spaces at the ends, which readers treat differently."""
     return [passage.text.strip() for passage in passages]

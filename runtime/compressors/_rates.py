@@ -1,4 +1,4 @@
-"""How much of each text stays, where those that rank higher are to keep more.
+"""The share of each text that stays, larger for higher ranks.
 
 Source: LongLLMLingua (arXiv 2310.06839), section 4.2, where the rate of the k-th of n texts is
 tau + delta * (1 - 2k / n), held within [0, 1]. As in the authors' program the places run from 0 to
@@ -13,9 +13,9 @@ HALVINGS = 60  # an interval of 3 becomes as short as doubles go
 
 
 def rates(lengths: Sequence[int], room: float, spread: float) -> list[float]:
-    """The share of each text that stays, in [0, 1], from the first text to the last falling by
-    2 * `spread` in even steps; at such a height that they come to `room` tokens together, or to all
-    there are if these are fewer."""
+    """The share of each text that stays, in [0, 1]. From the first text to the last the shares fall
+    by 2 * `spread` in even steps; their level makes the kept tokens sum to `room`, or to all tokens
+    if these are fewer."""
     last = max(1, len(lengths) - 1)
     offsets = [spread * (1 - 2 * place / last) for place in range(len(lengths))]
 
@@ -33,7 +33,6 @@ def rates(lengths: Sequence[int], room: float, spread: float) -> list[float]:
 
 
 def ends(lengths: Sequence[int], room: float, spread: float) -> list[int]:
-    """Whole tokens that may stay of each text and all before it, so that what one leaves of its
-    share goes to the next."""
+    """Cumulative limits in whole tokens, so that the unused part of one share goes to the next."""
     shares = zip(rates(lengths, room, spread), lengths, strict=True)
     return [floor(end + 1e-6) for end in accumulate(rate * n for rate, n in shares)]

@@ -1,16 +1,16 @@
-"""LongLLMLingua: rank the candidates by how likely they make the question, then cut to a budget.
+"""LongLLMLingua: ranks candidates by the likelihood they give the question, then cuts to a budget.
 
 1. r_k = the mean of -ln p over the tokens of the question and a restrictive sentence, given
    document k alone; the lowest first (the appendix of SePer reads it the other way round).
 2. Coarse: candidates are taken in that order until they have the budget's tokens and `slack` more;
    the rest is dropped.
-3. Fine: each of those taken keeps a share of its tokens, `spread` more than the middle one if it is
-   the first, `spread` less if it is the last; together they keep to the budget. Within a text units
-   are kept by ln p(token | question, text before) - ln p(token | text before), the highest first:
-   what the question makes likelier stays.
+3. Fine: each of these keeps a share of its tokens, `spread` more than the middle one for the first,
+   `spread` less for the last; together they keep to the budget. Within a text, units are kept by
+   ln p(token | question, text before) - ln p(token | text before), the highest first: tokens that
+   the question makes likelier stay.
 
-The budget is the share `rate` of the tokens of all candidates' texts, or `tokens`. Where the paper
-goes on segment by segment, each given what is left of those before it, a text is scored once. The
+The budget is the share `rate` of the tokens of all candidates' texts, or `tokens`. The paper scores
+segment by segment, each after the compressed segments before it; here a text is scored once. The
 hits' scores are -r_k.
 
 Source: Jiang, Wu, Luo, Li, Lin, Yang, Qiu: LongLLMLingua, ACL 2024 (arXiv 2310.06839), sections 4.1
@@ -28,9 +28,9 @@ from hopscope.runtime.compressors._rates import ends
 from hopscope.runtime.compressors.selective_context import TASK
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompts import system
-from hopscope.runtime.shortening import shortened
-from hopscope.runtime.stages import Candidates, Compressed
+from hopscope.runtime.prompting.prompts import system
+from hopscope.runtime.stages import Candidates, Compression
+from hopscope.runtime.texts.shortening import shortened
 from hopscope.runtime.types import Hit, Message, Passage, Prompt, Scored, ScoreRequest
 
 RESTRICTION = "The answer to this question stands in the documents given."
@@ -38,12 +38,12 @@ ASK_TASK = "Write the question that the documents answer."
 WRITE_TASK = "Question: {question}\nWrite a short text that answers it."
 
 
-class Ranked(NamedTuple):
-    """A candidate with what it makes of the question."""
+class RankedCandidate(NamedTuple):
+    """A candidate with its score and its units."""
 
     hit: Hit
     units: list[Unit]
-    """Of its text, by contrast."""
+    """Units of its text; the value is the contrast of step 3."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,16 @@ class LongLLMLingua:
     rate: float = 0.55
     """Share of the tokens that may stay, if `tokens` is not given."""
     tokens: int | None = None
-    """Of all candidates of a query that may stay."""
+    """Most tokens that stay of all candidates of a query."""
     unit: UnitKind = "word"
     spread: float = 0.3
-    """How much more than the middle one the first candidate keeps, as a share of its tokens, and
-    how much less the last; 0 is the same share of each."""
+    """The share of tokens that the first candidate keeps beyond the middle one, and the last one
+    below it; 0 is the same share for each."""
     slack: int = 100
     """Tokens beyond the budget up to which whole candidates are taken."""
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a share or a budget that cannot be kept to."""
+        """Raises UsageError for an impossible share or budget."""
         _budget.check("long_llmlingua", self.rate, self.tokens)
         _budget.check("long_llmlingua", self.spread, None)
         if self.slack < 0:
@@ -76,9 +76,9 @@ class LongLLMLingua:
         rest = f"spread={self.spread:g},slack={self.slack}"
         return f"long_llmlingua(unit={self.unit},{kept},{rest})"
 
-    def compress(self, asked: Sequence[Candidates]) -> list[Compressed]:
-        """As the protocol says, all in one call; the best-ranked candidate comes first, and those
-        of which nothing is left are left out.
+    def compress(self, asked: Sequence[Candidates]) -> list[Compression]:
+        """See the protocol; one call for all. The best-ranked candidate comes first; candidates
+        without any text left are dropped.
 
         Raises:
             ReaderError: the reader failed or gives no likelihoods, or a text does not fit it.
@@ -96,7 +96,8 @@ class LongLLMLingua:
         return results
 
     def _requests(self, candidates: Candidates) -> list[ScoreRequest]:
-        """Three for each candidate: the question given it, it given the question, it alone."""
+        """Three requests for each candidate: question after candidate, candidate after question,
+        candidate alone."""
         query = candidates.query
         towards = _budget.plain(WRITE_TASK.format(question=query))
         requests: list[ScoreRequest] = []
@@ -110,17 +111,17 @@ class LongLLMLingua:
             ]
         return requests
 
-    def _ranked(self, hit: Hit, asked: Scored, towards: Scored, alone: Scored) -> Ranked:
+    def _ranked(self, hit: Hit, asked: Scored, towards: Scored, alone: Scored) -> RankedCandidate:
         contrast = [a - b for a, b in zip(towards.logprobs, alone.logprobs, strict=True)]
-        # Of a reader that gives no tokens at all nothing is known.
+        # Without any tokens from the reader the score is unknown.
         score = fmean(asked.logprobs) if asked.logprobs else 0.0
         pieces = _budget.units(alone.tokens, contrast, self.unit)
-        return Ranked(hit.model_copy(update={"score": score}), pieces)
+        return RankedCandidate(hit.model_copy(update={"score": score}), pieces)
 
-    def _compressed(self, ranked: Sequence[Ranked]) -> Compressed:
+    def _compressed(self, ranked: Sequence[RankedCandidate]) -> Compression:
         before = _budget.total([each.units for each in ranked])
         room = _budget.budget(self.rate, self.tokens, before)
-        taken: list[Ranked] = []
+        taken: list[RankedCandidate] = []
         lengths: list[int] = []
         for each in ranked:
             if sum(lengths) >= room + self.slack:
@@ -137,11 +138,11 @@ class LongLLMLingua:
             for each, left in zip(taken, kept, strict=True)
             if left
         )
-        return Compressed(tuple(hits), before, _budget.total(kept))
+        return Compression(tuple(hits), before, _budget.total(kept))
 
 
 def _given(passage: Passage) -> Prompt:
-    """Before the question, the document."""
+    """The prompt with the document before the question."""
     return Prompt(
         messages=(system((passage,)), Message(role="user", content=ASK_TASK)),
         shown=(passage.key,),

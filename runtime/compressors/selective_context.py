@@ -1,4 +1,4 @@
-"""Selective context: drop what the reader could have guessed.
+"""Selective context: drops tokens that the reader could have guessed.
 
 The information of a token is -ln p(token | text before it); of a unit, the mean over its tokens.
 Over all candidates together, units strictly below the percentile `ratio` are dropped (the paper
@@ -19,8 +19,8 @@ from dataclasses import KW_ONLY, dataclass
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.compressors._budget import Unit, UnitKind
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.shortening import shortened
-from hopscope.runtime.stages import Candidates, Compressed
+from hopscope.runtime.stages import Candidates, Compression
+from hopscope.runtime.texts.shortening import shortened
 from hopscope.runtime.types import ScoreRequest
 
 TASK = "Write a short text."
@@ -35,11 +35,11 @@ class SelectiveContext:
     ratio: float = 0.35
     """Share of the units that is dropped, if `tokens` is not given."""
     tokens: int | None = None
-    """Of all candidates of a query that may stay."""
+    """Most tokens that stay of all candidates of a query."""
     unit: UnitKind = "word"
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a share or a budget that cannot be kept to."""
+        """Raises UsageError for an impossible share or budget."""
         _budget.check("selective_context", self.ratio, self.tokens)
 
     @property
@@ -47,9 +47,8 @@ class SelectiveContext:
         kept = f"ratio={self.ratio:g}" if self.tokens is None else f"tokens={self.tokens}"
         return f"selective_context(unit={self.unit},{kept})"
 
-    def compress(self, asked: Sequence[Candidates]) -> list[Compressed]:
-        """As the protocol says, all texts in one call; a candidate of which nothing is left is
-        left out.
+    def compress(self, asked: Sequence[Candidates]) -> list[Compression]:
+        """See the protocol; one call for all texts. Candidates without any text left are dropped.
 
         Raises:
             ReaderError: the reader failed or gives no likelihoods, or a text does not fit it.
@@ -61,15 +60,15 @@ class SelectiveContext:
         )
         results = []
         for candidates in asked:
-            found = [_budget.checked(next(scored), self.reader.name) for _ in candidates.hits]
+            scores = [_budget.checked(next(scored), self.reader.name) for _ in candidates.hits]
             surprise = [
                 _budget.units(one.tokens, [-value for value in one.logprobs], self.unit)
-                for one in found
+                for one in scores
             ]
             results.append(self._compressed(candidates, surprise))
         return results
 
-    def _compressed(self, candidates: Candidates, given: Sequence[Sequence[Unit]]) -> Compressed:
+    def _compressed(self, candidates: Candidates, given: Sequence[Sequence[Unit]]) -> Compression:
         if self.tokens is None:
             kept = _budget.above_percentile(given, self.ratio)
         else:
@@ -79,7 +78,7 @@ class SelectiveContext:
             for hit, left in zip(candidates.hits, kept, strict=True)
             if left
         )
-        return Compressed(tuple(hits), _budget.total(given), _budget.total(kept))
+        return Compression(tuple(hits), _budget.total(given), _budget.total(kept))
 
 
 build = SelectiveContext

@@ -1,7 +1,7 @@
 """EoR's @CP: the reader summarises all candidates for the question, in at most 200 words.
 
-The summary stands in their place as one passage. Tokens before are those of the prompt that shows
-the candidates, its instructions included; tokens after are those of the reader's reply.
+The summary replaces them as one passage. Tokens before are those of the prompt with the candidates,
+its instructions included; tokens after are those of the reader's reply.
 
 Source: Li, Li, Chen, Xuan, Zhang 2024 (arXiv 2405.20680), section 2.1; the words of the prompt are
 ours.
@@ -10,11 +10,11 @@ ours.
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from hopscope.runtime import fitting
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompts import system
-from hopscope.runtime.stages import Candidates, Compressed
+from hopscope.runtime.prompting import fitting
+from hopscope.runtime.prompting.prompts import system
+from hopscope.runtime.stages import Candidates, Compression
 from hopscope.runtime.types import GenerationRequest, Hit, Message, Passage, Prompt, digest
 
 TASK = (
@@ -37,12 +37,12 @@ def request(question: str, shown: Sequence[Passage], seed: int, words: int) -> G
 
 
 def cut(summary: str, words: int) -> str:
-    """Its first words: more would be no compression."""
+    """The first words of a summary: more would be no compression."""
     return " ".join(summary.split()[:words])
 
 
 def as_passage(summary: str, id: str = "") -> Passage:
-    """A summary in the place of the passages it was made of."""
+    """A summary as the passage that replaces its sources."""
     return Passage(id=id, title="Summary", text=summary, source=SOURCE)
 
 
@@ -57,7 +57,7 @@ class Summary:
     _: KW_ONLY
     reader: Reader
     words: int = WORDS
-    """At most."""
+    """Most words of the summary."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -69,16 +69,16 @@ class Summary:
     def name(self) -> str:
         return f"summary(words={self.words})"
 
-    def compress(self, asked: Sequence[Candidates]) -> list[Compressed]:
-        """As the protocol says; what does not fit the reader is left out from the end. An empty
-        summary leaves nothing, nor do passages of which not even the first one fits.
+    def compress(self, asked: Sequence[Candidates]) -> list[Compression]:
+        """See the protocol. Passages that do not fit the reader are dropped from the end. The
+        result is empty for an empty summary, or if not even the first passage fits.
 
         Raises:
             ReaderError: the reader failed.
         """
         return [self._summarise(candidates) for candidates in asked]
 
-    def _summarise(self, candidates: Candidates) -> Compressed:
+    def _summarise(self, candidates: Candidates) -> Compression:
         def ask(shown: Sequence[Passage]) -> GenerationRequest:
             if not shown:  # of no documents a reader makes up a summary
                 raise _NothingFits
@@ -87,12 +87,12 @@ class Summary:
         try:
             reply = fitting.generate(self, candidates.passages, ask)
         except _NothingFits:
-            return Compressed((), 0, 0)
+            return Compression((), 0, 0)
         text = cut(reply.text, self.words)
         keys = (passage.key for passage in candidates.passages)
         made = as_passage(text, f"{SOURCE}-{digest(candidates.query, *keys, text)[:16]}")
         hits = (Hit(passage=made, score=1.0),) if text else ()
-        return Compressed(hits, reply.usage.input_tokens, reply.usage.output_tokens)
+        return Compression(hits, reply.usage.input_tokens, reply.usage.output_tokens)
 
 
 build = Summary

@@ -1,4 +1,4 @@
-"""The formats of corpora: `files` read records from disk, `layouts` passages from records.
+"""The formats of corpora: `files` read records from disk, `layouts` read passages from records.
 
-Another file format, or another layout of records, is one file in its folder.
+A new file format or a new layout is one file in its folder.
 """

@@ -1,1 +1,1 @@
-"""Models that turn texts into vectors, and the rules by which each wants its texts."""
+"""Models that turn texts into vectors, and the input rules of each."""

@@ -1,4 +1,4 @@
-"""Bringing an encoder's checkpoint into memory, as the network that its convention pools from."""
+"""Loads an encoder's checkpoint as the network that its convention pools from."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ from transformers import (
 from hopscope.runtime.encoders.conventions import Convention
 from hopscope.runtime.encoders.naming import Model
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.readers._loading import (
+from hopscope.runtime.models.loading import (
     choose_device,
     configuration,
     refusal,
@@ -44,7 +44,7 @@ class Ance(nn.Module):
         return pooled
 
 
-class Loaded:
+class LoadedEncoder:
     """A tokenizer and the network behind it."""
 
     def __init__(self, model: Model, convention: Convention, *, device: str, query: bool) -> None:
@@ -71,7 +71,7 @@ def _module(model: Model, convention: Convention, config: Any, *, device: str, q
             return _ance(model.folder, config).to(device).eval()
     auto_model: Any = AutoModel
     if kind == "dpr":
-        # AutoModel takes every DPR for a question encoder, and invents weights for the other.
+        # AutoModel loads every DPR as a question encoder, and invents weights for passage encoders.
         auto_model = DPRQuestionEncoder if query else DPRContextEncoder
         stated = (getattr(config, "architectures", None) or [auto_model.__name__])[0]
         if stated != auto_model.__name__:

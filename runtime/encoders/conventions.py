@@ -1,8 +1,7 @@
-"""How families of encoders want texts written and vectors taken: their authors' own rules.
+"""The authors' rules of encoder families: the form of their input and the pooling of vectors.
 
-An encoder that is asked by another's rules answers without complaint and ranks worse, so an index
-records the rules it was built by. Vectors are compared by inner product, which for vectors of
-length 1 is the cosine.
+With another family's rules an encoder works without an error and ranks worse, so an index records
+its rules. Vectors are compared by inner product, which for vectors of length 1 is the cosine.
 """
 
 from typing import Literal
@@ -11,36 +10,36 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Passage, Record
 
 Pooling = Literal["first", "mean", "head", "decoder"]
-"""Which vector stands for a text: the first token's last state, as the model projects it if it
-does; the mean of all tokens' last states, special ones included; the first token's through a
-linear layer and layer normalisation (ANCE); the state of a decoder at its start token (T5)."""
+"""The vector of a text: the first token's last state, with the model's projection if it has one;
+the mean of all tokens' last states, special ones included; the first token's through a linear layer
+and layer normalisation (ANCE); the state of a decoder at its start token (T5)."""
 
 
 class Convention(Record):
-    """The rules of a family of encoders; where one says nothing, those of a plain BERT."""
+    """The rules of a family of encoders; the defaults are those of a plain BERT."""
 
     name: str
     pooling: Pooling = "mean"
     unit: bool = False
     """Whether vectors are scaled to length 1."""
     query: str = "{text}"
-    """How a query is written."""
+    """Template of a query."""
     passage: str = "{title} {text}"
-    """How a passage is written; spaces at its ends are dropped."""
+    """Template of a passage; spaces at its ends are dropped."""
     pair: bool = False
-    """Whether a title is a segment of its own: title [SEP] text."""
+    """Whether a title is a separate segment: title [SEP] text."""
     query_tokens: int = 512
     """Longer queries are cut, special tokens included."""
     passage_tokens: int = 512
     source: str
-    """Where the rules are documented."""
+    """The documentation of the rules."""
 
     def write_query(self, text: str) -> str:
-        """A query as the encoder wants it."""
+        """The encoder's input for a query."""
         return self.query.format(text=text)
 
     def write_passage(self, passage: Passage) -> tuple[str, str | None]:
-        """A passage as the encoder wants it: a text, and a second segment if there is one."""
+        """The encoder's input for a passage: a text, and a second segment if there is one."""
         if self.pair:
             return (passage.title, passage.text) if passage.title else (passage.text, None)
         return self.passage.format(title=passage.title, text=passage.text).strip(), None
@@ -110,7 +109,7 @@ def named(name: str) -> Convention:
     """The rules of that name.
 
     Raises:
-        UsageError: there are none; the message lists those there are.
+        UsageError: the name is unknown; the message lists the known ones.
     """
     known = {convention.name: convention for convention in CONVENTIONS}
     if name not in known:

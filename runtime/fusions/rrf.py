@@ -23,7 +23,7 @@ class ReciprocalRank:
     k: float = 60
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a constant that turns the order around."""
+        """Raises UsageError for a constant that reverses the order."""
         if not 0 <= self.k < float("inf"):
             raise UsageError(f"rrf: k={self.k:g} must be 0 or more")
 
@@ -32,7 +32,7 @@ class ReciprocalRank:
         return f"rrf(k={self.k:g})"
 
     def fuse(self, rankings: Sequence[Sequence[Hit]], weights: Sequence[float]) -> list[Hit]:
-        """As the protocol says."""
+        """See the protocol."""
         return best_first(
             (hit, weight / (self.k + rank))
             for ranking, weight in zip(rankings, weights, strict=True)

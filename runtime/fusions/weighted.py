@@ -1,15 +1,15 @@
 """Weighted score fusion: a passage's score is the weighted sum of its normalised scores.
 
-Scores of different retrievers are not comparable, so each ranking is normalised by itself first,
-over the passages it holds:
+Scores of different retrievers are not comparable, so each ranking is first normalised over its own
+passages:
 
     min_max   (s - min) / (max - min), in [0, 1]; 1 where all scores are equal
     max       s / max, for scores from 0 on; 0 where the highest is not above 0
     z_score   (s - mean) / standard deviation; 0 where all scores are equal
     none      s itself
 
-A passage that a ranking does not hold gets from it what its last passage gets under `z_score`,
-where 0 would be the average, and 0 under the others.
+A passage that is missing from a ranking gets 0 from it; under `z_score`, where 0 would be the
+average, it gets the value of the last passage.
 
 Source: Fox and Shaw: Combination of Multiple Searches, TREC-2 1994 (CombSUM); Lee: Analyses of
 Multiple Evidence Combination, SIGIR 1997 (min_max).
@@ -38,7 +38,7 @@ class WeightedSum:
         return f"weighted(norm={self.norm})"
 
     def fuse(self, rankings: Sequence[Sequence[Hit]], weights: Sequence[float]) -> list[Hit]:
-        """As the protocol says."""
+        """See the protocol."""
         everything = {hit.passage.key: hit for ranking in rankings for hit in reversed(ranking)}
         shares: list[tuple[Hit, float]] = []
         for ranking, weight in zip(rankings, weights, strict=True):

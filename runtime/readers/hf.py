@@ -1,7 +1,7 @@
 """Any causal language model that transformers can load, from a local folder or the hub.
 
-`build` looks at the checkpoint first and imports torch afterwards, so that a wrong folder is
-told at once and listing the readers stays cheap.
+`build` checks the checkpoint before it imports torch, so that a wrong folder is reported at once
+and listing the readers stays cheap.
 """
 
 import os
@@ -11,12 +11,12 @@ from typing import Literal
 from pydantic import ByteSize
 
 from hopscope.runtime.components import Bytes, Count
-from hopscope.runtime.errors import MissingExtra
+from hopscope.runtime.errors import MissingExtraError
+from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.devices import Device
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.readers._checkpoint import locate
-from hopscope.runtime.readers._thinking import Thinking
+from hopscope.runtime.thinking.marks import Thinking
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 PREFIX_CACHE = ByteSize(512_000_000)
 
@@ -40,27 +40,27 @@ def build(
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
         dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor. In half
-            precision samples depend on what is computed beside them, unless torch's deterministic
+            precision samples depend on the rest of the batch, unless torch's deterministic
             algorithms are on.
-        compiled: by torch.compile, which takes a minute at first and a C++ compiler; then numbers
-            are rounded otherwise, so that the reader's name says so.
-        max_batch_tokens: rows times positions computed together; bounds the memory used.
-        prefix_cache: bytes (512MB, 2GB) of keys and values that are kept of prompts, so that others
-            that begin alike are read from where they part; 0 keeps none.
-        thinking: whether it thinks before it answers: `auto` is as its chat template has it by
-            default, `on`, `off`, or a number of tokens, of which a thought has 4,096 unless told.
+        compiled: use torch.compile, which needs a C++ compiler and a minute at the start. Results
+            are rounded differently, so the reader's name tells it.
+        max_batch_tokens: rows times positions computed together; limits the memory.
+        prefix_cache: bytes (512MB, 2GB) for the keys and values of prompts, so that only the new
+            part of a prompt with the same beginning is computed; 0 is no cache.
+        thinking: whether the model thinks before it answers: `auto` is the default of its chat
+            template; `on`; `off`; or the most tokens of a thought (4,096 by default).
 
     Raises:
-        UsageError: the model is not there, cannot be loaded, or would be sampled from wrongly.
-        MissingExtra: it is an adapter, and peft is not installed.
+        UsageError: the model is missing, cannot be loaded, or would give wrong samples.
+        MissingExtraError: the model is an adapter, and peft is not installed.
     """
     checkpoint = locate(model, revision, adapters=True)
     if checkpoint.adapter is not None and find_spec("peft") is None:
-        raise MissingExtra("a LoRA adapter", "lora")
+        raise MissingExtraError("a LoRA adapter", "lora")
     # OpenMP reads this once, when torch loads. Its threads otherwise spin while they wait, which
     # costs more than tenfold where processors are shared.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    from hopscope.runtime.readers._loading import load
+    from hopscope.runtime.generation.loading import load
 
     return load(
         checkpoint,

@@ -1,6 +1,6 @@
 """A model on any server that speaks OpenAI's API: vLLM, llama.cpp, Ollama, TGI, or a hosted one.
 
-What a server does not tell is left out: see docs/readers.md for what each gives.
+Values that a server does not return are missing; docs/readers.md lists what each returns.
 """
 
 from typing import Any, Literal
@@ -8,13 +8,20 @@ from typing import Any, Literal
 from hopscope.runtime.components import Count
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.readers import _dialect, _terms
-from hopscope.runtime.readers._dialect import Server
-from hopscope.runtime.readers._endpoint import OPENAI, Address, Endpoint, Refused, address, strange
-from hopscope.runtime.readers._remote import RemoteReader
-from hopscope.runtime.readers._terms import Terms
-from hopscope.runtime.readers._thinking import Thinking
-from hopscope.runtime.readers._wire import Alternatives, Wire
+from hopscope.runtime.servers import dialect, refused_options
+from hopscope.runtime.servers.dialect import Server
+from hopscope.runtime.servers.endpoint import (
+    OPENAI,
+    Address,
+    Endpoint,
+    RefusedRequestError,
+    address,
+    strange,
+)
+from hopscope.runtime.servers.refused_options import Terms
+from hopscope.runtime.servers.remote_reader import RemoteReader
+from hopscope.runtime.servers.wire import Alternatives, Wire
+from hopscope.runtime.thinking.marks import Thinking
 
 
 def build(
@@ -31,40 +38,46 @@ def build(
     concurrency: Count = 8,
     thinking: Thinking = "auto",
 ) -> Reader:
-    """A reader over a model on a server. The server is asked for its list of models.
+    """A reader over a model on a server. It requests the server's list of models.
 
     Args:
         model: http://HOST:PORT/v1#MODEL.
-        api: `chat` sends messages, which the server lays out; `completions` sends tokens where a
-            tokenizer is given, else running text, which is for models without a chat template.
+        api: `chat` sends messages, to which the server applies its template. `completions` sends
+            tokens if a tokenizer is given, else plain text, for models without a chat template.
             `auto` is completions with a tokenizer, else chat.
-        tokenizer: the model's folder or hub id: prompts are laid out here, as the reader `hf` does,
-            and sent as tokens. Scoring and whole distributions need it. Weights are not needed.
-        alternatives: how many of the likeliest tokens are asked for at each place; `all` of the
+        tokenizer: the model's folder or hub id: the prompt's template is applied here, as by the
+            reader `hf`, and tokens are sent. Scoring and whole distributions need it. Weights are
+            not needed.
+        alternatives: number of likeliest tokens to request at each position; `all` of the
             vocabulary gives exact entropies, 0 the tokens' own log-probabilities, `none` nothing.
-        server: what kind of server it is; `auto` goes by what it says.
-        omit: options of a request that are left out, as temperature+seed, for a server that refuses
-            them in a way that is not understood; what is refused plainly is left out anyway.
+        server: the kind of server; `auto` detects it.
+        omit: options to leave out of requests, such as temperature+seed, for a server whose refusal
+            is not recognised. Options that it refuses plainly are left out anyway.
         key: the environment variable that holds the key, if there is one; OPENAI_API_KEY for
             OpenAI's own server, else HOPSCOPE_API_KEY.
-        timeout: seconds to wait for an answer each time.
-        retries: how often a question is asked again that failed for now.
-        concurrency: questions asked at a time.
-        thinking: whether it thinks before it answers: `auto` is as the server has it, `on`, `off`,
-            or a number of tokens, of which a thought has 4,096 unless told.
+        timeout: seconds to wait for each answer.
+        retries: most repeats of a request that fails for a passing reason.
+        concurrency: requests sent at the same time.
+        thinking: whether the model thinks before it answers: `auto` is the server's default;
+            `on`; `off`; or the most tokens of a thought (4,096 by default).
 
     Raises:
-        UsageError: that is no address, the server has no such model, or options do not go together.
+        UsageError: the address is invalid, the server lacks the model, or options contradict.
         ReaderError: the server cannot be reached or refuses.
     """
     where = address(model)
     chat = api == "chat" or (api == "auto" and tokenizer is None)
     if chat and tokenizer:
-        raise UsageError("openai: messages are laid out by the server: tokenizer= is not for chat")
+        raise UsageError(
+            "openai: api=chat takes no tokenizer=, since the server applies the chat template; "
+            "leave out one of them"
+        )
     if alternatives == "all" and not tokenizer:
-        raise UsageError("openai: alternatives=all takes the model's tokens: give tokenizer=FOLDER")
+        raise UsageError(
+            "openai: alternatives=all needs the model's tokenizer: give tokenizer=FOLDER"
+        )
     if isinstance(alternatives, int) and alternatives < 0:
-        raise UsageError("openai: alternatives is 0 or more, all, or none")
+        raise UsageError("openai: alternatives must be 0 or more, all, or none")
     endpoint = Endpoint(
         where, key_from=key, timeout=timeout, retries=retries, connections=concurrency
     )
@@ -72,25 +85,25 @@ def build(
     context = entry.get("max_model_len")
     wire = Wire(
         where=where,
-        dialect=_dialect.DIALECTS[_kind(where, entry) if server == "auto" else server],
+        dialect=dialect.DIALECTS[_kind(where, entry) if server == "auto" else server],
         chat=chat,
         alternatives=alternatives,
         context=context if isinstance(context, int) else None,
         thinking=thinking,
     )
     if tokenizer:
-        from hopscope.runtime.readers import _vocabulary
+        from hopscope.runtime.generation import vocabularies
 
-        wire = wire._replace(vocabulary=_vocabulary.load(tokenizer, tokenizer, thinking))
-    terms = Terms(wire.name, _terms.given(omit))
+        wire = wire._replace(vocabulary=vocabularies.load(tokenizer, tokenizer, thinking))
+    terms = Terms(wire.name, refused_options.given(omit))
     return RemoteReader(wire, endpoint, terms, connections=concurrency)
 
 
 def _entry(endpoint: Endpoint, where: Address) -> dict[str, Any]:
-    """What the server says of the model; nothing if it has no list."""
+    """The model's entry in the server's list; empty if the server has no list."""
     try:
         listed = endpoint.get("/models")
-    except Refused as error:
+    except RefusedRequestError as error:
         if error.status in (404, 405, 501):
             return {}
         raise
@@ -101,13 +114,13 @@ def _entry(endpoint: Endpoint, where: Address) -> dict[str, Any]:
     if where.model not in entries:
         known = ", ".join(endpoint.clean(name) for name in list(entries)[:10]) or "none"
         raise UsageError(f"{where.url} has no model {where.model!r}; it has {known}")
-    found: dict[str, Any] = entries[where.model]
-    return found
+    entry: dict[str, Any] = entries[where.model]
+    return entry
 
 
 def _kind(where: Address, entry: dict[str, Any]) -> str:
     if where.hostname == OPENAI:
         return "openai"
     owner = entry.get("owned_by")
-    # Others name an owner, too, and not what kind of server they are.
+    # Other servers name an owner too, but not their kind.
     return owner if owner in ("vllm", "llamacpp") else "plain"

@@ -1,13 +1,14 @@
 """The embedded reader: a small language model that ships with the package and needs no network.
 
 It was trained from scratch on Hopland, a fictional world, and reads nothing else; its model card
-lies beside the weights.
+is in the folder of the weights.
 """
 
 from pathlib import Path
 
 from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models.devices import Device
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
 
@@ -16,14 +17,14 @@ FOLDER = Path(__file__).parent / "hopland"
 
 def build(
     *,
-    device: hf.Device = "cpu",
+    device: Device = "cpu",
     max_batch_tokens: Count = 16_384,
     prefix_cache: Bytes = hf.PREFIX_CACHE,
 ) -> Reader:
     """The embedded reader; options as in the reader `hf`."""
     if not (FOLDER / "config.json").is_file():
         raise UsageError(
-            "the embedded reader is not part of this installation (runtime/readers/hopland is "
+            "this installation lacks the embedded reader (runtime/readers/hopland is "
             "missing); install hopscope again, or name another model: hf:FOLDER_OR_HUB_ID"
         )
     return hf.build(

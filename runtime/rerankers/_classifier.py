@@ -4,23 +4,21 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hopscope.runtime.errors import ReaderError, UsageError
-from hopscope.runtime.readers import _classifier
-from hopscope.runtime.readers._checkpoint import Checkpoint
-from hopscope.runtime.readers._classifier import Inputs
-from hopscope.runtime.readers._positions import longest
-from hopscope.runtime.readers._transformers import first_line
-from hopscope.runtime.rerankers.cross_encoder import passage_text
-from hopscope.runtime.stages import Candidates, Reranked
-from hopscope.runtime.types import Hit
+from hopscope.runtime.errors import ReaderError, UsageError, first_line
+from hopscope.runtime.models import classifier
+from hopscope.runtime.models.checkpoint import Checkpoint
+from hopscope.runtime.models.classifier import Inputs
+from hopscope.runtime.models.positions import longest
+from hopscope.runtime.stages import Candidates, Reranking
+from hopscope.runtime.types import Hit, Passage
 
 
 class Pair(NamedTuple):
-    """Query and passage as the model is fed them."""
+    """The model's input for a query and a passage."""
 
     inputs: Inputs
     cut: bool
-    """Whether the passage lost its end."""
+    """Whether the end of the passage was cut off."""
 
 
 class CrossEncoder:
@@ -44,9 +42,9 @@ class CrossEncoder:
         self._max_batch_tokens = max_batch_tokens
         self._lock = threading.Lock()
 
-    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
-        """As the protocol says; pairs of all queries are computed together, in batches of like
-        length, and equal ones once.
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranking]:
+        """See the protocol. Pairs of all queries are computed together, in batches of similar
+        length, and equal pairs once.
 
         Raises:
             ReaderError: the model failed.
@@ -55,7 +53,7 @@ class CrossEncoder:
             try:
                 pairs = [[self._encode(each.query, hit) for hit in each.hits] for each in asked]
                 flat = [pair.inputs for row in pairs for pair in row]
-                logits = _classifier.logits(
+                logits = classifier.logits(
                     self._model, self._tokenizer, flat, self._max_batch_tokens
                 )
             except (RuntimeError, ValueError, IndexError) as error:
@@ -65,11 +63,11 @@ class CrossEncoder:
         for candidates, row in zip(asked, pairs, strict=True):
             hits = (hit.model_copy(update={"score": next(scores)}) for hit in candidates.hits)
             ranked = tuple(sorted(hits, key=lambda hit: -hit.score))
-            results.append(Reranked(ranked, cut=sum(pair.cut for pair in row)))
+            results.append(Reranking(ranked, cut=sum(pair.cut for pair in row)))
         return results
 
     def _encode(self, query: str, hit: Hit) -> Pair:
-        text = passage_text(hit.passage, title=self._title)
+        text = _passage_text(hit.passage, title=self._title)
         whole = self._tokenizer(query, text, verbose=False)
         if len(whole.input_ids) <= self._max_length:
             return Pair(Inputs.of(whole), cut=False)
@@ -85,18 +83,18 @@ class CrossEncoder:
 def load(
     checkpoint: Checkpoint, *, device: str, max_length: int, title: bool, max_batch_tokens: int
 ) -> CrossEncoder:
-    """Bring a checkpoint into memory, in single precision.
+    """Load a checkpoint in single precision.
 
     Raises:
         UsageError: transformers cannot load it, or it does not give one score.
     """
-    config = _classifier.configuration(checkpoint)
+    config = classifier.configuration(checkpoint)
     if config.num_labels != 1:
         raise UsageError(
             f"{checkpoint.name} has {config.num_labels} outputs; a cross-encoder that "
             "reranks has one, the score"
         )
-    model, tokenizer = _classifier.load(checkpoint, config, device=device, kind="reranker")
+    model, tokenizer = classifier.load(checkpoint, config, device=device, kind="reranker")
     if max_length < 16:
         raise UsageError(f"max_length={max_length}: a pair of texts needs 16 tokens or more")
     return CrossEncoder(
@@ -107,3 +105,8 @@ def load(
         title=title,
         max_batch_tokens=max_batch_tokens,
     )
+
+
+def _passage_text(passage: Passage, *, title: bool) -> str:
+    """The passage as the model reads it."""
+    return f"{passage.title} {passage.text}" if title and passage.title else passage.text

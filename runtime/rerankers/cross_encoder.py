@@ -1,21 +1,18 @@
-"""A cross-encoder reads query and passage together and scores how relevant the passage is.
+"""A cross-encoder reads query and passage together and scores the passage's relevance.
 
 The conventions of bge-reranker: the pair goes into a sequence classifier with one output, query
-first, and the logit is the score, any real number. A passage that is too long loses its end (that
-is counted), and a query more than three quarters of the room loses the rest.
+first, and the logit is the score, any real number. A passage that is too long is cut at the end and
+counted; a query is cut at three quarters of the input.
 
 Source: Xiao, Liu, Zhang, Muennighoff: C-Pack, 2023 (arXiv 2309.07597), and FlagEmbedding's
 documentation; the idea is Nogueira and Cho: Passage Re-ranking with BERT, 2019 (arXiv 1901.04085).
 """
 
 import os
-from typing import Literal
 
-from hopscope.runtime.readers._checkpoint import locate
+from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.devices import Device
 from hopscope.runtime.stages import Reranker
-from hopscope.runtime.types import Passage
-
-Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
 def build(
@@ -33,12 +30,12 @@ def build(
         model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
-        max_length: tokens of a pair at most, special ones included.
-        title: whether the passage is read with its title before its text.
-        max_batch_tokens: rows times positions computed together; bounds the memory used.
+        max_length: most tokens of a pair, special ones included.
+        title: whether to put the passage's title before its text.
+        max_batch_tokens: rows times positions computed together; limits the memory.
 
     Raises:
-        UsageError: the model is not there, cannot be loaded, or has another number of outputs.
+        UsageError: the model is missing, cannot be loaded, or has several outputs.
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
@@ -51,8 +48,3 @@ def build(
         title=title,
         max_batch_tokens=max_batch_tokens,
     )
-
-
-def passage_text(passage: Passage, *, title: bool) -> str:
-    """The passage as the model reads it."""
-    return f"{passage.title} {passage.text}" if title and passage.title else passage.text

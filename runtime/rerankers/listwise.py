@@ -10,11 +10,11 @@ Language Models as Re-Ranking Agents, EMNLP 2023 (arXiv 2304.09542).
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.errors import ContextOverflowError
+from hopscope.runtime.judgments.order import by_place
+from hopscope.runtime.judgments.ranking import rank, windows
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.rerankers._order import by_place
-from hopscope.runtime.rerankers._ranking import rank, windows
-from hopscope.runtime.stages import Candidates, Reranked
+from hopscope.runtime.stages import Candidates, Reranking
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Listwise:
     window: int = 20
     """Candidates that are ranked in one reply."""
     stride: int = 10
-    """How far one window begins before the one that was ranked before it."""
+    """Distance between the beginnings of consecutive windows."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -37,26 +37,26 @@ class Listwise:
     def name(self) -> str:
         return f"listwise(window={self.window},stride={self.stride})"
 
-    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
-        """As the protocol says; `ok` is whether each reply named a passage.
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranking]:
+        """See the protocol; `ok` tells whether each reply named a passage.
 
         Raises:
             ReaderError: the reader failed, or not even two candidates fit it.
         """
         return [self._rank(candidates, self.window, self.stride) for candidates in asked]
 
-    def _rank(self, candidates: Candidates, window: int, stride: int) -> Reranked:
+    def _rank(self, candidates: Candidates, window: int, stride: int) -> Reranking:
         listed, readable = candidates.passages, True
         try:
             for here in windows(len(listed), window, stride):
                 ranked, ok = rank(self, candidates.query, listed[here], "relevance")
                 listed = (*listed[: here.start], *ranked, *listed[here.stop :])
                 readable = readable and ok is not False
-        except ContextOverflow:
+        except ContextOverflowError:
             if min(window, len(listed)) <= 2:
                 raise
             return self._rank(candidates, max(2, window // 2), max(1, stride // 2))
-        return Reranked(by_place(listed), ok=readable if listed else None)
+        return Reranking(by_place(listed), ok=readable if listed else None)
 
 
 build = Listwise

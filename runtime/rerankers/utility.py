@@ -1,12 +1,12 @@
-"""Ranks candidates by what they are worth to the reader, not by how alike they are to the query.
+"""Ranks candidates by their utility to the reader, not by their similarity to the query.
 
-`by` a meter, `grogu` of the command line: the utility of each candidate alone as the whole
-evidence, which for GroGU is how sure the reader is of the answer it gives with it; the score is the
-meter's. Or by `item`: the reader drafts an answer from all candidates and judges with it which of
-them are useful; these come first, each group in its old order, with the scores 1, 1/2, 1/3, ...
+`by` a meter, `grogu` of the command line: the score is the utility of each candidate alone as the
+whole evidence; for GroGU that is the reader's confidence in its answer. Or by `item`: the reader
+drafts an answer from all candidates and judges with it which of them are useful; these come first,
+each group in its old order, with the scores 1, 1/2, 1/3, ...
 
-A candidate that cannot be measured comes last. The runtime knows meters by their port only: who
-names the reranker passes one.
+A candidate that cannot be measured comes last. The runtime knows meters by their port only; the
+caller passes one.
 
 Source: GroGU (2026), section 3; ITEM (Zhang, Bi, Guo, Cheng, arXiv 2406.11290), one iteration of
 ITEM-As.
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.fitting import generate
+from hopscope.runtime.judgments import item_prompts as prompts
+from hopscope.runtime.judgments.order import by_place
+from hopscope.runtime.judgments.utility_judgment import Judgment, judge
 from hopscope.runtime.ports import Reader, UtilityMeter
-from hopscope.runtime.rerankers import _item_prompts as prompts
-from hopscope.runtime.rerankers._order import by_place
-from hopscope.runtime.rerankers._utility import Judgment, judge
-from hopscope.runtime.stages import Candidates, Reranked, Reranker
+from hopscope.runtime.prompting.fitting import generate
+from hopscope.runtime.stages import Candidates, Reranker, Reranking
 from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question
 
 DRAFT_TOKENS = 32
@@ -40,18 +40,18 @@ class ByMeter:
     def name(self) -> str:
         return f"utility(by={self.meter.name})"
 
-    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
-        """As the protocol says.
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranking]:
+        """See the protocol.
 
         Raises:
             ReaderError: the reader failed.
         """
-        return [Reranked(self._rank(candidates)) for candidates in asked]
+        return [Reranking(self._rank(candidates)) for candidates in asked]
 
     def _rank(self, candidates: Candidates) -> tuple[Hit, ...]:
         alone = [(passage,) for passage in candidates.passages]
         measured = self.meter.measure(Question(text=candidates.query), alone)
-        values = [LOWEST if found.value is None else found.value for found in measured]
+        values = [LOWEST if each.value is None else each.value for each in measured]
         hits = (
             Hit(passage=passage, score=value)
             for passage, value in zip(candidates.passages, values, strict=True)
@@ -61,7 +61,7 @@ class ByMeter:
 
 @dataclass(frozen=True)
 class ByJudgment:
-    """The reader's own word on which candidates are useful."""
+    """The reader's own judgment of which candidates are useful."""
 
     reader: Reader
     judgment: Judgment
@@ -71,15 +71,15 @@ class ByJudgment:
     def name(self) -> str:
         return f"utility(by=item,judgment={self.judgment})"
 
-    def rerank(self, asked: Sequence[Candidates]) -> list[Reranked]:
-        """As the protocol says; `ok` is whether all judgments could be read.
+    def rerank(self, asked: Sequence[Candidates]) -> list[Reranking]:
+        """See the protocol; `ok` tells whether all judgments could be parsed.
 
         Raises:
             ReaderError: the reader failed, or the candidates do not fit it.
         """
         return [self._rank(candidates) for candidates in asked]
 
-    def _rank(self, candidates: Candidates) -> Reranked:
+    def _rank(self, candidates: Candidates) -> Reranking:
         passages = candidates.passages
 
         def draft(shown: Sequence[Passage]) -> GenerationRequest:
@@ -93,7 +93,7 @@ class ByJudgment:
         useful, ok = judge(self, candidates.query, passages, self.judgment, answer)
         keys = {passage.key for passage in useful}
         rest = (passage for passage in passages if passage.key not in keys)
-        return Reranked(by_place((*useful, *rest)), ok=ok)
+        return Reranking(by_place((*useful, *rest)), ok=ok)
 
 
 def build(
@@ -104,10 +104,12 @@ def build(
     meter: UtilityMeter | None = None,
     seed: int = 0,
 ) -> Reranker:
-    """`judgment` is how `item` asks: about all candidates at once or about each for itself.
+    """
+    Args:
+        judgment: whether `item` judges all candidates at once or each alone.
 
     Raises:
-        UsageError: no meter was passed to rank by.
+        UsageError: `grogu` is chosen without a meter.
     """
     if by == "item":
         return ByJudgment(reader, judgment, seed)

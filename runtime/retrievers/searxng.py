@@ -1,7 +1,7 @@
 """A web search through a SearXNG-compatible service: its JSON answers as passages.
 
-A passage is a result's title and snippet; its id is the result's address. Nothing but the service
-that the user named is contacted: result pages are not fetched, redirects are not followed, and
+A passage is a result's title and snippet; its id is the result's address. Only the service that the
+user named is contacted: result pages are not fetched, redirects are not followed, and
 proxies of the environment are not used. A SearXNG instance answers in JSON only if `json` is among
 `search.formats` in its settings.
 """
@@ -17,14 +17,14 @@ from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request
 from hopscope import __version__
 from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.ports import Retriever
-from hopscope.runtime.text import storable
+from hopscope.runtime.storable import storable
 from hopscope.runtime.types import Hit, Passage
 
 LARGEST = 16 << 20  # bytes of one answer
 
 
 class SearXNG:
-    """Asks the service page by page until it has given as many results as are wanted."""
+    """Requests page by page until there are enough results."""
 
     def __init__(
         self, url: str, parameters: Mapping[str, str], *, timeout: float, max_pages: int
@@ -36,7 +36,7 @@ class SearXNG:
         self._max_pages = max_pages
 
     def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
-        """As the port says. Scores are the service's, else 1, 1/2, 1/3, ... by place.
+        """See the port. Scores are the service's, else 1, 1/2, 1/3, ... by place.
 
         Raises:
             RetrieverError: the service cannot be reached, refuses, or does not answer in JSON.
@@ -104,7 +104,7 @@ class SearXNG:
 
 
 def _hit(result: Any, *, place: int, source: str) -> Hit | None:
-    """None where a result has neither title nor snippet."""
+    """The hit of a result; None if it has neither title nor snippet."""
     if not isinstance(result, dict):
         return None
     title, text, url = (_text(result.get(key)) for key in ("title", "content", "url"))
@@ -130,19 +130,19 @@ def build(
     safesearch: int | None = None,
     max_pages: int = 5,
 ) -> Retriever:
-    """Nothing is contacted before the first search.
+    """Nothing is sent before the first search.
 
     Args:
-        url: of the service, or of its search; without a path, /search is meant.
-        timeout: seconds to wait for the service each time it is silent.
+        url: address of the service or of its search; without a path, /search is added.
+        timeout: seconds to wait for each answer.
         language: a code such as en; the service's own choice if empty.
-        engines: which of the service's engines to ask, separated by commas.
-        categories: of results, separated by commas.
+        engines: the service's engines to use, separated by commas.
+        categories: categories of results, separated by commas.
         safesearch: 0, 1 or 2.
-        max_pages: of results asked for at most, where one does not hold enough.
+        max_pages: most pages of results to request.
 
     Raises:
-        UsageError: that is no address, or no time to wait.
+        UsageError: the address, `timeout` or `max_pages` is invalid.
     """
     try:
         parts = urlsplit(url)

@@ -1,0 +1,1 @@
+"""Similarities of texts, one file each."""

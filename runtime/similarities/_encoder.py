@@ -1,4 +1,4 @@
-"""A loaded encoder: texts in, unit vectors of their tokens out; and BERTScore over it."""
+"""A loaded encoder that gives unit vectors of a text's tokens; and BERTScore over it."""
 
 import threading
 from collections import Counter
@@ -11,21 +11,20 @@ from torch import Tensor
 from transformers import AutoModel
 
 from hopscope.runtime.distinct import each_once
-from hopscope.runtime.errors import ReaderError, UsageError
-from hopscope.runtime.readers._checkpoint import Checkpoint
-from hopscope.runtime.readers._loading import choose_device, configuration, tokenizer_of, weights
-from hopscope.runtime.readers._positions import longest
-from hopscope.runtime.readers._transformers import first_line
+from hopscope.runtime.errors import ReaderError, UsageError, first_line
+from hopscope.runtime.models.checkpoint import Checkpoint
+from hopscope.runtime.models.loading import choose_device, configuration, tokenizer_of, weights
+from hopscope.runtime.models.positions import longest
 
 
-class Encoded(NamedTuple):
+class EncodedText(NamedTuple):
     """A text without its special tokens."""
 
     ids: tuple[int, ...]
     vectors: Tensor  # (token, unit), in single precision
 
 
-class Encoder:
+class TokenEncoder:
     """Threads may share it; one computes at a time."""
 
     def __init__(self, model: Any, tokenizer: Any, *, name: str, layer: int) -> None:
@@ -36,9 +35,9 @@ class Encoder:
         self._limit = longest(model.config, tokenizer)
         self._lock = threading.Lock()
 
-    def encode(self, text: str) -> Encoded:
-        """Alone, so that padding changes nothing; answers are few and short. The end of a text that
-        is longer than the model's context is left out.
+    def encode(self, text: str) -> EncodedText:
+        """Encode a text alone, so that padding has no effect; answers are few and short. A text
+        longer than the model's context is cut at the end.
 
         Raises:
             ReaderError: the model failed.
@@ -59,20 +58,20 @@ class Encoder:
             except (RuntimeError, ValueError, IndexError) as error:
                 raise ReaderError(f"{self.name}: {first_line(error)}") from error
         vectors = states[self._layer][0].float().cpu()[kept]
-        return Encoded(ids, torch.nn.functional.normalize(vectors, dim=-1))
+        return EncodedText(ids, torch.nn.functional.normalize(vectors, dim=-1))
 
 
 class BERTScore:
     """Greedy matching by cosine, F1."""
 
-    def __init__(self, encoder: Encoder, *, idf: bool) -> None:
+    def __init__(self, encoder: TokenEncoder, *, idf: bool) -> None:
         self.name = f"bertscore:{encoder.name}" + (",idf" if idf else "")
         self._encoder = encoder
         self._idf = idf
 
     def compare(self, texts: Sequence[str]) -> list[list[float]]:
-        """As the port says; a text is as like itself as can be. Equal texts are encoded once, and
-        each two texts compared once, whichever comes first.
+        """See the port; a text has similarity 1 with itself. Equal texts are encoded once, and each
+        unordered pair is compared once.
 
         Raises:
             ReaderError: the model failed.
@@ -88,25 +87,27 @@ class BERTScore:
         )
         return [alike[start : start + len(texts)] for start in range(0, len(alike), len(texts))]
 
-    def _encoded(self, texts: Sequence[str]) -> list[Encoded]:
-        absent = Encoded((), torch.empty(0))
+    def _encoded(self, texts: Sequence[str]) -> list[EncodedText]:
+        absent = EncodedText((), torch.empty(0))
         return [self._encoder.encode(text) if text else absent for text in texts]
 
-    def _weights(self, encoded: Sequence[Encoded]) -> list[Tensor]:
-        """Of each token of each text, summing to 1; by ln((n + 1) / (df + 1)) with idf."""
+    def _weights(self, encoded: Sequence[EncodedText]) -> list[Tensor]:
+        """The weights of each text's tokens, which sum to 1; by ln((n + 1) / (df + 1)) with idf."""
         frequency = Counter(id for text in encoded for id in set(text.ids))
         rows = []
         for text in encoded:
             row = torch.ones(len(text.ids))
             if self._idf:
                 rarity = [log((len(encoded) + 1) / (frequency[id] + 1)) for id in text.ids]
-                # Where each token stands in every text, all would weigh nothing.
+                # If every token occurs in every text, all weights would be 0.
                 row = torch.tensor(rarity) if any(rarity) else row
             rows.append(row / row.sum())
         return rows
 
     @staticmethod
-    def _f1(encoded: Sequence[Encoded], weights: Sequence[Tensor], one: int, other: int) -> float:
+    def _f1(
+        encoded: Sequence[EncodedText], weights: Sequence[Tensor], one: int, other: int
+    ) -> float:
         if not encoded[one].ids or not encoded[other].ids:
             return 0.0
         cosines = encoded[one].vectors @ encoded[other].vectors.T
@@ -117,8 +118,8 @@ class BERTScore:
         return min(1.0, 2 * precision * recall / (precision + recall))
 
 
-def load(checkpoint: Checkpoint, *, layer: int, device: str) -> Encoder:
-    """Bring a checkpoint into memory, in single precision.
+def load(checkpoint: Checkpoint, *, layer: int, device: str) -> TokenEncoder:
+    """Load a checkpoint in single precision.
 
     Raises:
         UsageError: transformers cannot load it, or it has no such layer.
@@ -131,4 +132,4 @@ def load(checkpoint: Checkpoint, *, layer: int, device: str) -> Encoder:
     if not -layers - 1 <= layer <= layers:
         raise UsageError(f"{checkpoint.name}: has no layer {layer}: choose one from 0 to {layers}")
     number = layer % (layers + 1)
-    return Encoder(model, tokenizer, name=f"{checkpoint.name},layer={number}", layer=number)
+    return TokenEncoder(model, tokenizer, name=f"{checkpoint.name},layer={number}", layer=number)

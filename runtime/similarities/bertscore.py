@@ -1,4 +1,4 @@
-"""BERTScore: how alike texts are to an encoder, token by token.
+"""BERTScore: the similarity of texts to an encoder, token by token.
 
 Zhang, Kishore, Wu, Weinberger, Artzi: BERTScore: Evaluating Text Generation with BERT, ICLR 2020
 (arXiv 1904.09675). Each token is matched with the most similar one of the other text by the cosine
@@ -8,21 +8,20 @@ out. EoR uses microsoft/deberta-xlarge-mnli, layer 40, with idf over the candida
 
 import os
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
-from hopscope.runtime.readers._checkpoint import locate
-
-Device = Literal["auto", "cpu", "cuda", "mps"]
+from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.devices import Device
 
 
 class TextSimilarity(Protocol):
-    """Tells how alike texts are."""
+    """Measures the similarity of texts."""
 
     @property
     def name(self) -> str: ...
 
     def compare(self, texts: Sequence[str]) -> list[list[float]]:
-        """Of each pair, in [0, 1]; a text without tokens is like none."""
+        """The similarity of each pair, in [0, 1]; 0 for a text without tokens."""
         ...
 
 
@@ -40,11 +39,11 @@ def build(
         model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
         revision: the hub's branch, tag or commit.
         layer: whose hidden states are compared; 0 is the embeddings, -1 the last layer.
-        idf: whether rare tokens count for more; frequencies are those of the texts compared.
+        idf: whether rare tokens count for more; frequencies are those of the compared texts.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
 
     Raises:
-        UsageError: the model is not there, cannot be loaded, or has no such layer.
+        UsageError: the model is missing, cannot be loaded, or has no such layer.
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf

@@ -1,3 +1,86 @@
-"""Hopscope: multi-step RAG workflows that tell what each retrieval was worth."""
+"""Hopscope: run multi-step RAG workflows and measure the worth of each retrieval.
 
-__version__ = "0.1.0"
+    import hopscope
+
+    session = hopscope.Session()
+    run = session.ask("What is the headquarters city of the company that employs Elsa Wilby?")
+    run.show()
+
+The names in `__all__` are the library; docs/python.md explains them. Each is imported when it is
+first used, so that `import hopscope` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hopscope.api.credits import CreditRow, Credits
+    from hopscope.api.measured_run import MeasuredRun
+    from hopscope.api.session import Interrupted, Session
+    from hopscope.api.store import Store
+    from hopscope.lab.comparison import Comparison, compare
+    from hopscope.lab.evaluating import Experiment, evaluate
+    from hopscope.runtime.budget.ledger import Limits
+    from hopscope.runtime.errors import HopscopeError, UsageError
+    from hopscope.runtime.types import Credit, Hit, Measurement, Passage, Question, Run, Step
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "Comparison",
+    "Credit",
+    "CreditRow",
+    "Credits",
+    "Experiment",
+    "Hit",
+    "HopscopeError",
+    "Interrupted",
+    "Limits",
+    "Measurement",
+    "MeasuredRun",
+    "Passage",
+    "Question",
+    "Run",
+    "Session",
+    "Step",
+    "Store",
+    "UsageError",
+    "compare",
+    "evaluate",
+]
+
+_HOMES = {
+    "Comparison": "lab.comparison",
+    "Credit": "runtime.types",
+    "CreditRow": "api.credits",
+    "Credits": "api.credits",
+    "Experiment": "lab.evaluating",
+    "Hit": "runtime.types",
+    "HopscopeError": "runtime.errors",
+    "Interrupted": "api.session",
+    "Limits": "runtime.budget.ledger",
+    "Measurement": "runtime.types",
+    "MeasuredRun": "api.measured_run",
+    "Passage": "runtime.types",
+    "Question": "runtime.types",
+    "Run": "runtime.types",
+    "Session": "api.session",
+    "Step": "runtime.types",
+    "Store": "api.store",
+    "UsageError": "runtime.errors",
+    "compare": "lab.comparison",
+    "evaluate": "lab.evaluating",
+}
+"""Where each name of `__all__` is defined."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

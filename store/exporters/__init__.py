@@ -1,0 +1,1 @@
+"""Stored runs as files, one format per file."""

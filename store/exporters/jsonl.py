@@ -2,9 +2,9 @@
 
     {"run": {...}, "credits": [{...}, ...], "appraisals": [{...}, ...]}
 
-where `run` has the fields of `hopscope.runtime.types.Run`, everything in it, each credit those of
-`Credit` and each appraisal, which says when credits were measured, those of `Appraisal`. Nothing
-is rounded or cut: `read` gives back equal records.
+where `run` has all fields of `hopscope.runtime.types.Run`, each credit those of `Credit`, and each
+appraisal (time and cost of measuring credits) those of `Appraisal`. Nothing is rounded or cut:
+`read` returns equal records.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Appraisal, Credit, Record, Run
+from hopscope.runtime.validation import first
 from hopscope.store.store import Store
 
 
 class Line(Record):
-    """A run and what its steps were worth."""
+    """A run with its credits and appraisals."""
 
     run: Run
     credits: tuple[Credit, ...] = ()
@@ -26,7 +27,7 @@ class Line(Record):
 
 
 def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) -> int:
-    """Write the runs of these ids, or all, one at a time; how many there were."""
+    """Write the runs of these ids, or all, one at a time; returns their number."""
     ids = store.ids() if run_ids is None else list(run_ids)
     for run_id in ids:
         run = store.load(run_id)
@@ -43,12 +44,10 @@ def read(file: TextIO) -> Iterator[Line]:
     """The records of an exported file.
 
     Raises:
-        StoreError: a line is not one that `export` writes; the message has its number.
+        StoreError: a line has another form; the message gives its number.
     """
     for number, text in enumerate(file, start=1):
         try:
             yield Line.model_validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise StoreError(f"line {number}: {where or 'JSON'}: {first['msg']}") from error
+            raise StoreError(f"line {number}: {first(error, whole='JSON')}") from error

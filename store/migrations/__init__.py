@@ -1,0 +1,1 @@
+"""The Alembic environment; revisions are in `versions`."""

@@ -1,4 +1,4 @@
-"""What Alembic runs to migrate: the upgrade on the connection that `store.migrate` gives it."""
+"""The script that Alembic runs: an upgrade on the connection of `store.database.migrate`."""
 
 from alembic import context
 

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-from fakes import NOW
 
-from hopscope.cli import wiring
+from hopscope.api import parts
 from hopscope.cli.main import main
-from hopscope.lab.hopland import data
-from hopscope.runtime.run import run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.execution.run import run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Credit, Measurement, Provenance, Run
-from hopscope.store.experiment_records import Arm, Entry, Experiment
+from hopscope.store.experiments.records import Arm, DatasetEntry, Experiment
 from hopscope.store.store import Store
+from tests.fakes import NOW
 
 WORKFLOWS = ("closed_book", "naive")
 QUESTIONS = 3
@@ -48,9 +48,9 @@ def credits_of(found: Run, value: float) -> list[Credit]:
 
 def make_runs() -> list[Run]:
     """Each question by each workflow, in the order of a plan."""
-    deps = Deps(reader=wiring.reader("tiny"), retriever=wiring.corpus("hopland"))
-    asked = [row.question for row in data.questions("dev")[:QUESTIONS]]
-    return [run(wiring.workflow(w, {}), question, deps) for question in asked for w in WORKFLOWS]
+    deps = Deps(reader=parts.reader("tiny"), retriever=parts.corpus("hopland"))
+    asked = [row.question for row in hopland.questions("dev")[:QUESTIONS]]
+    return [run(parts.workflow(w, {}), question, deps) for question in asked for w in WORKFLOWS]
 
 
 def fill(file: Path, runs: list[Run]) -> None:
@@ -71,11 +71,11 @@ def fill(file: Path, runs: list[Run]) -> None:
                     Arm(label=w, workflow=w, settings={"options": {"k": 5}}) for w in WORKFLOWS
                 ),
             )
-            entries = [Entry(question=found.question, hops=2) for found in runs[::2]]
+            entries = [DatasetEntry(question=found.question, hops=2) for found in runs[::2]]
             store.experiments.add(experiment, entries)
-        sitting = store.experiments.sit("done", owner="here", environment={})
-        for claimed in store.experiments.claim(sitting, 100):
+        session = store.experiments.begin_session("done", owner="here", environment={})
+        for claimed in store.experiments.claim(session, 100):
             found = runs[claimed.position]
             worth = 0.125 * claimed.position if found.workflow == "naive" else 0.0
             credits = credits_of(found, worth)
-            store.experiments.complete(sitting, claimed, found, credits=credits)
+            store.experiments.complete(session, claimed, found, credits=credits)

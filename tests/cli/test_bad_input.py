@@ -37,13 +37,19 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
         (["run", QUESTION, "-o", "k"], "not of the form key=value"),
         (["run", QUESTION, "-w", "closed_book", "-k", "3"], "closed_book retrieves nothing"),
         (["run", QUESTION, "-o", "seper.wait=1"], "unknown option 'wait'"),
-        (["run", QUESTION, "-o", "sepper.weight=uniform"], "of no meter or rule asked for: seper"),
+        (["run", QUESTION, "-o", "sepper.weight=uniform"], "of no meter or rule chosen: seper"),
         (["run", QUESTION, "--corpus", "/nowhere"], "no index at /nowhere"),
         (["run", QUESTION, "--reader", "hf:/nowhere/model"], "/nowhere/model"),
         (["run", QUESTION, "--corpus", "x" * 300], "File name too long"),
         (["index", "search", "x" * 300, "q"], "File name too long"),
         (["index", "info", "x" * 300], "File name too long"),
-        (["run", QUESTION, "--reader", "hf:"], "name a model"),
+        (["index", "info", "."], "is no index: it has no manifest.json; make one with"),
+        (["run", QUESTION, "--reader", "hf:"], "hf needs model: give hf:MODEL"),
+        (["run", QUESTION, "-w", "naive", "-w", "ircot"], "compare several with `hopscope eval"),
+        (["run", QUESTION, "--workflow=naive", "-w", "naive"], "is given 2 times"),
+        (["ls", "-w", "naive", "-w", "ircot"], "takes one workflow"),
+        (["run", QUESTION, "--reader", "tiny,fast"], "character 6: expected an option"),
+        (["run", QUESTION, "--reader", "tiny,device=gpu"], "device=gpu: choose 'auto', 'cpu'"),
         (["run", QUESTION, "--reader", "gpt"], "choose from"),
         (["run", QUESTION, "--entailment", "nli:/nowhere/model"], "/nowhere/model"),
         (["run", QUESTION, "--samples", "0"], "samples"),
@@ -155,7 +161,7 @@ def test_a_corpus_without_passages_and_a_server_that_is_not_there_say_what_to_do
     reader = "openai:http://127.0.0.1:9/v1#m,retries=0"
     database = str(tmp_path / "runs.db")
     code, _, err = call(capsys, "run", QUESTION, "--reader", reader, "--db", database)
-    assert (code, "start the server, or give the address" in " ".join(err.split())) == (1, True)
+    assert (code, "start the server, or correct the address" in " ".join(err.split())) == (1, True)
 
 
 def test_the_embedded_reader_over_real_text_is_warned_of_by_eval_as_by_run(

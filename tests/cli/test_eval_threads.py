@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from models import tiny_llama
 
-from hopscope.cli import bench, evaluation
+from hopscope.api.spending import Spending
 from hopscope.cli.main import main
-from hopscope.cli.spending import Spending
-from hopscope.lab.workers import Done
+from hopscope.lab.experiments import item_runner, planning
+from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime.types import Run
-from hopscope.store.experiment_records import Claimed
+from hopscope.store.experiments.records import ClaimedItem
 from hopscope.store.store import Store
+from tests.models import tiny_llama
 
 QUESTIONS = 6
 
@@ -41,8 +41,8 @@ def call(*arguments: str) -> None:
     assert not end.value.code
 
 
-def resolved(folder: Path) -> evaluation.Asked:
-    return evaluation.resolve(
+def resolved(folder: Path) -> planning.Plan:
+    return planning.resolve(
         str(folder / "asked.jsonl"),
         named=["naive:max_tokens=8"],
         options={"seper.max_tokens": "6", "grogu.max_tokens": "6"},
@@ -64,13 +64,13 @@ def resolved(folder: Path) -> evaluation.Asked:
     )
 
 
-def done(folder: Path, threads: int) -> list[Done]:
+def done(folder: Path, threads: int) -> list[ItemResult]:
     asked = resolved(folder)
     items = [
-        Claimed(entry=entry, arm=asked.arms[0], position=place)
+        ClaimedItem(entry=entry, arm=asked.arms[0], position=place)
         for place, entry in enumerate(asked.entries)
     ]
-    opening = bench.Opening(asked.settings, asked.name, asked.arms, threads)
+    opening = item_runner.ItemRunnerFactory(asked.settings, asked.name, asked.arms, threads)
     with opening() as made, ThreadPoolExecutor(threads) as pool:
         return list(pool.map(made.do, items))
 
@@ -108,8 +108,8 @@ def test_eval_takes_threads(
     with Store.open(database) as store:
         items = store.experiments.items("films")
         assert [item.status for item in items] == ["ok"] * 3
-        [sitting] = store.experiments.sittings("films")
-        assert sitting.environment["hardware"]["questions_per_worker"] == 3
+        [session] = store.experiments.worker_sessions("films")
+        assert session.environment["hardware"]["questions_per_worker"] == 3
         measured = store.experiments.appraisals("films")
         seconds = sum(a.seconds for found in measured.values() for a in found)
         seconds += sum(item.outcome.seconds for item in items if item.outcome)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models import tiny_llama
 
 from hopscope.cli.main import main
+from tests.models import tiny_llama
 
 HOPSCOPE = [sys.executable, "-m", "hopscope.cli"]
 

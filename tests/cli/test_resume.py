@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from models import tiny_llama
 
 from hopscope.cli.main import main
+from tests.models import tiny_llama
 
-HOPSCOPE = [sys.executable, "-m", "hopscope.cli"]
 STEPS = 5
 STOPPED = """
 import os, sys
 from hopscope.cli.main import main
-from hopscope.runtime.checkpoints import LastState
+from hopscope.runtime.execution.checkpoints import LastState
 stop, *arguments = sys.argv[1:]
 put, left = LastState.put, iter(range(2 + 2))
 def counted(*given):
@@ -105,8 +104,9 @@ def test_a_stopped_run_goes_on_and_ends_like_an_unbroken_one(
         assert "hopscope resume" in broken.stderr
 
     options = [*kept, "--db", str(database)]
-    command = [*HOPSCOPE, "resume", "--json", *options]
-    resumed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    code, out, _ = call(capsys, "resume", "--json", *options)
+    assert code == 0
+    resumed = json.loads(out)
     assert facts(resumed) == facts(whole)
     assert exchanges(database, resumed["id"]) == exchanges(database, whole["id"])
     listed = json.loads(call(capsys, "ls", "--json", "--db", str(database))[1])

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from hopscope.cli import bench, evaluation, retrieval
+from hopscope.api import retrieval
+from hopscope.api.spending import Spending
 from hopscope.cli.main import main
-from hopscope.cli.spending import Spending
-from hopscope.lab.hopland import data
+from hopscope.lab.experiments import item_runner, planning
+from hopscope.runtime.corpora import hopland
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.retrievers import dense
 from hopscope.runtime.types import Passage
 from tests import encoders
-from tests.runtime.test_cross_encoder import save
+from tests.runtime.rerankers.test_cross_encoder import save
 
 QUESTION = "Where was the mayor of Nalmir born?"
 
@@ -29,7 +30,7 @@ def database(tmp_path: Path) -> list[str]:
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first thousand passages of the embedded world, on disk."""
     folder = tmp_path_factory.mktemp("retrieval")
-    first = islice(data.corpus(), 1000)
+    first = islice(hopland.corpus(), 1000)
     lines = [passage.model_dump_json(include={"id", "title", "text"}) for passage in first]
     (folder / "part.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(SystemExit):
@@ -231,7 +232,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_retriever(
         ("hopland@RR(cross_encoder:m,model=n)", "model is given twice"),
         ("hopland@RR(encoder)", "encoder needs model: give encoder:MODEL"),
         ("hopland@RR(encoder:word2vec:x)", "no encoder convention 'word2vec'"),
-        ("hopland@RR(cross_encoder:m,reader=tiny)", "cross_encoder:m asks no reader"),
+        ("hopland@RR(cross_encoder:m,reader=tiny)", "cross_encoder asks no reader"),
         ("hopland@RR(cross_encoder:/no/such/folder)", "/no/such/folder"),
         ("hopland@RR(listwise:x)", "option window=x"),
         ("hopland@RR(listwise,window=2,stride=5)", "a stride of 5"),
@@ -275,7 +276,7 @@ def test_a_worker_of_eval_counts_the_queries_that_an_encoder_cut(
     pytest.importorskip("faiss", reason="the extra faiss-cpu or faiss-gpu is not installed")
     encoder = f"e5:{encoders.bert(tmp_path / 'model')}"
     dense.create([Passage(id="a", text="fox")], tmp_path / "i", name="i", encoder=encoder)
-    tried = evaluation.resolve(
+    tried = planning.resolve(
         "hopland:test",
         named=["naive"],
         options={},
@@ -295,7 +296,7 @@ def test_a_worker_of_eval_counts_the_queries_that_an_encoder_cut(
         deterministic=False,
         spend=Spending(),
     )
-    with bench.Opening(tried.settings, tried.name, tried.arms)() as made:
+    with item_runner.ItemRunnerFactory(tried.settings, tried.name, tried.arms)() as made:
         made.deps.retriever.search(["fox", "fox " * 98, "fox " * 99], k=1)
         assert "longer" not in capsys.readouterr().err
     assert "2 queries are longer than the encoder reads" in capsys.readouterr().err

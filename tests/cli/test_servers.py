@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openai_api
 import pytest
-from models import tiny_llama
-from openai_api import Service
 
-from hopscope.cli import run_table
-from hopscope.cli.appraise import Appraiser
+from hopscope.api.appraiser import Appraiser
+from hopscope.api.views import run_table
 from hopscope.cli.main import main
 from hopscope.lab.export import rows
 from hopscope.store.store import Store
+from tests.models import tiny_llama
+from tests.servers import openai_api
+from tests.servers.openai_api import Service
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_a_server_that_refuses_options_is_used_and_one_line_tells(
     code, out, err = commands.run("-o", "seper.weight=uniform")
     assert code == 0
     assert "SePer " in out
-    [line] = [line for line in err.splitlines() if "refuses a part of what is asked" in line]
+    [line] = [line for line in err.splitlines() if "refuses a part of the request" in line]
     assert line.startswith("hopscope: model@127.0.0.1:")
     for part in ("max_completion_tokens", "temperature=0", "top_p", "logprobs"):
         assert part in line

@@ -69,12 +69,12 @@ def test_a_command_loads_no_other_command_and_no_part_of_the_store_that_it_leave
 ) -> None:
     modules = ("show", "eval", "budget", "compare")
     looking_for = (
-        *(f"hopscope.cli.{name}" for name in modules),
-        "hopscope.store.experiments",
-        "hopscope.store.writing",
+        *(f"hopscope.cli.commands.{name}" for name in modules),
+        "hopscope.store.experiments.experiments",
+        "hopscope.store.runs.writing",
     )
     _, loaded = started("ls", "--db", str(db), looking_for=looking_for)
-    assert loaded == ["hopscope.cli.show"]
+    assert loaded == ["hopscope.cli.commands.show"]
 
 
 def test_a_variable_for_the_database_loads_no_other_command(
@@ -82,7 +82,8 @@ def test_a_variable_for_the_database_loads_no_other_command(
 ) -> None:
     """All were loaded to tell whether HOPSCOPE_DB is a name that one of them reads."""
     monkeypatch.setenv("HOPSCOPE_DB", str(db))
-    _, loaded = started("ls", looking_for=("hopscope.cli.eval", "hopscope.cli.budget"))
+    modules = ("hopscope.cli.commands.eval", "hopscope.cli.commands.budget")
+    _, loaded = started("ls", looking_for=modules)
     assert loaded == []
 
 

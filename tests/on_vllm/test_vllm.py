@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hopscope.lab.hopland import data
-from hopscope.runtime import prompts
-from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.errors import ContextOverflowError
+from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import openai, tiny
 from hopscope.runtime.types import (
     Generation,
@@ -26,15 +26,15 @@ from hopscope.tracing.meters.grogu import GroGU
 from hopscope.tracing.meters.seper import SePer
 
 LOGPROB, ENTROPY = 1e-3, 1e-2
-PASSAGES = tuple(islice(data.corpus(), 4))
+PASSAGES = tuple(islice(hopland.corpus(), 4))
 ASKED = [
     GenerationRequest(prompt=prompts.short_answer(row.question.text, shown), max_tokens=24)
     for row, shown in zip(
-        islice(data.questions("dev"), 3), ((), PASSAGES[:1], PASSAGES), strict=True
+        islice(hopland.questions("dev"), 3), ((), PASSAGES[:1], PASSAGES), strict=True
     )
 ]
 BEGUN = prompts.chain_of_thought(
-    data.questions("dev")[0].question.text, PASSAGES[:2], ["It begins here."]
+    hopland.questions("dev")[0].question.text, PASSAGES[:2], ["It begins here."]
 )
 STOPPED = GenerationRequest(prompt=BEGUN, max_tokens=40, stop=(".", " in"))
 SAMPLED = GenerationRequest(
@@ -126,14 +126,14 @@ def test_a_prompt_that_is_too_long_is_told_as_such(served: str, tokens: bool) ->
     options = {"tokenizer": str(tiny.FOLDER)} if tokens else {}
     one: Any = openai.build(model=served, **options)
     long = Prompt(messages=(Message(role="user", content="word " * 3000),))
-    with pytest.raises(ContextOverflow) as caught:
+    with pytest.raises(ContextOverflowError) as caught:
         one.generate([GenerationRequest(prompt=long)])
     assert caught.value.tokens > caught.value.allowed > 1000
 
 
 def test_the_meters_agree(local: Any, remote: Any) -> None:
-    row = data.questions("dev")[0]
-    gold = [p for p in data.corpus() if p.id in row.gold_passages]
+    row = hopland.questions("dev")[0]
+    gold = [p for p in hopland.corpus() if p.id in row.gold_passages]
     evidences = [(), PASSAGES[:2], tuple(gold)]
     here, there = (
         SePer(one, lexical.build(), samples=30).measure(row.question, evidences)

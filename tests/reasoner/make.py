@@ -24,15 +24,15 @@ import torch
 from tokenizers import AddedToken
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hopscope.lab.hopland import blocks, feeding, guidance, tokenizer
-from hopscope.lab.hopland.blocks import Packed
 from hopscope.lab.hopland.contexts import Example, Mix, Sampler
-from hopscope.lab.hopland.curriculum import FULL, STAGES
-from hopscope.lab.hopland.losses import Average, losses
-from hopscope.lab.hopland.questions import Asked
-from hopscope.lab.hopland.searched import Searched
+from hopscope.lab.hopland.questions import GeneratedQuestion
+from hopscope.lab.hopland.training import blocks, feeding, guidance, tokenizer
+from hopscope.lab.hopland.training.blocks import Packed
+from hopscope.lab.hopland.training.curriculum import FULL, STAGES
+from hopscope.lab.hopland.training.losses import Average, losses
+from hopscope.lab.hopland.training.searched import Searched
 from hopscope.lab.hopland.turns import Turn
-from hopscope.runtime import prompts
+from hopscope.runtime.prompting import prompts
 
 HERE = Path(__file__).parent
 START = HERE.parents[1] / "lab" / "hopland" / "small"
@@ -63,7 +63,7 @@ def learned() -> PreTrainedTokenizerFast:
     return known
 
 
-def turn(rng: random.Random, asked: Asked) -> Turn:
+def turn(rng: random.Random, asked: GeneratedQuestion) -> Turn:
     """A question in one of the two prompts, with or without a thought."""
     reasoned = rng.random() < REASONED
     prompt = (prompts.chain_of_thought if reasoned else prompts.short_answer)(asked.text)

@@ -20,7 +20,7 @@ from hopscope.runtime.types import (
     Step,
     Usage,
 )
-from hopscope.store.schema import metadata
+from hopscope.store.database.schema import metadata
 from hopscope.store.store import Store
 
 STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import pytest
-from fakes import ScriptedReader, reply, scored
 
-from hopscope.cli import wiring
-from hopscope.runtime import _span_content, _span_keys, prompts
-from hopscope.runtime.readers._cached import KeptReader
+from hopscope.api import parts
+from hopscope.runtime.prompting import prompts
+from hopscope.runtime.spans import content, keys
 from hopscope.runtime.types import GenerationRequest, Passage, ScoreRequest, Usage
+from hopscope.runtime.wrappers.kept_reader import KeptReader
 from hopscope.store.answers import Answers
 from hopscope.store.store import Store
+from tests.fakes import ScriptedReader, reply, scored
 
 COST = Usage(input_tokens=7, output_tokens=2, calls=1)
 SAID = reply("gold", (-0.1, -0.2), entropies=(0.3, 0.4), end_logprob=-0.5, usage=COST)
@@ -86,8 +87,8 @@ def test_many_answers_are_found_at_once(store: Store) -> None:
 
 def test_a_span_says_that_nothing_was_asked() -> None:
     free = SAID.model_copy(update={"usage": Usage()})
-    assert _span_content.reply("m", [free], capture=False)[_span_keys.CACHE_HIT] is True
-    assert _span_keys.CACHE_HIT not in _span_content.reply("m", [SAID, free], capture=False)
+    assert content.reply("m", [free], capture=False)[keys.CACHE_HIT] is True
+    assert keys.CACHE_HIT not in content.reply("m", [SAID, free], capture=False)
 
 
 def test_the_command_line_names_the_database(tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_the_command_line_names_the_database(tmp_path: Path) -> None:
     asked = GenerationRequest(
         prompt=prompts.short_answer("Who?", [Passage(text="Alba is a film.")]), max_tokens=5
     )
-    [[first]] = wiring.reader(spec).generate([asked])
-    [[second]] = wiring.reader(spec).generate([asked])
+    [[first]] = parts.reader(spec).generate([asked])
+    [[second]] = parts.reader(spec).generate([asked])
     assert first.usage.calls == 1
     assert second == first.model_copy(update={"usage": Usage()})

@@ -4,16 +4,16 @@ from datetime import timedelta
 from io import StringIO
 
 import pytest
-from run_examples import PROVENANCE, STARTED, a_run, counts, credits_of
 from sqlalchemy import text
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Appraisal, Credit, Measurement, Pairs, Provenance, Usage
-from hopscope.store import migrate
-from hopscope.store.database import Database
+from hopscope.runtime.types import Appraisal, Credit, Measurement, PairCounts, Provenance, Usage
+from hopscope.store.database import migrate
+from hopscope.store.database.database import Database
+from hopscope.store.database.location import resolve
 from hopscope.store.exporters import jsonl
-from hopscope.store.location import resolve
 from hopscope.store.store import Store
+from tests.store.run_examples import PROVENANCE, STARTED, a_run, counts, credits_of
 
 
 def provenance(seed: int) -> Provenance:
@@ -38,7 +38,7 @@ def measured(seed: int, minute: int, *, run_id: str = "run-1", calls: int = 1) -
         measured=STARTED + timedelta(minutes=minute),
         usage=Usage(input_tokens=90, output_tokens=10, calls=calls),
         seconds=0.5,
-        pairs=Pairs(asked=9, cached=minute, computed=4) if minute % 2 else None,
+        pairs=PairCounts(asked=9, cached=minute, computed=4) if minute % 2 else None,
     )
 
 

@@ -4,17 +4,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from run_examples import PROVENANCE, STARTED, a_run, credits_of
 from sqlalchemy import Column, Table, select, text, update
 from sqlalchemy.exc import IntegrityError
-from test_store_decisions import LIMIT, WORTH, deciding
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Appraisal, Pairs, Question, RunError, Usage
-from hopscope.store.experiment_records import Entry
-from hopscope.store.schema import metadata
-from hopscope.store.seals import seal
+from hopscope.runtime.types import Appraisal, PairCounts, Question, RunError, Usage
+from hopscope.store.database.schema import metadata
+from hopscope.store.experiments.records import DatasetEntry
+from hopscope.store.runs.seals import seal
 from hopscope.store.store import Store
+from tests.store.run_examples import PROVENANCE, STARTED, a_run, credits_of
+from tests.store.test_store_decisions import LIMIT, WORTH, deciding
 
 CHECKED = (
     "runs", "steps", "decisions", "placements", "exchanges", "generations", "passages", "listings",
@@ -33,13 +33,13 @@ def filled(store: Store) -> None:
         credits_of(run),
         [
             Appraisal(run_id=run.id, provenance=PROVENANCE, measured=STARTED, usage=usage,
-                      seconds=2.5, pairs=Pairs(asked=4))
+                      seconds=2.5, pairs=PairCounts(asked=4))
         ],
     )  # fmt: skip
-    from test_store_experiments import an_experiment
+    from tests.store.experiments.test_store_experiments import an_experiment
 
     question = Question(text="Who?", answers=("Ada",), id="q")
-    entry = Entry(question=question, kind="bridge", hops=2, supporting=("Town",))
+    entry = DatasetEntry(question=question, kind="bridge", hops=2, supporting=("Town",))
     store.experiments.add(an_experiment(), [entry])
 
 

@@ -3,15 +3,15 @@
 from datetime import UTC, datetime
 
 import pytest
-from run_examples import a_run, counts
 from sqlalchemy import JSON, Column, MetaData, Table, event, text
 
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Decision, Run, Usage
-from hopscope.store import migrate
-from hopscope.store.database import Database
-from hopscope.store.location import resolve
+from hopscope.store.database import migrate
+from hopscope.store.database.database import Database
+from hopscope.store.database.location import resolve
 from hopscope.store.store import Store
+from tests.store.run_examples import a_run, counts
 
 WORTH = Decision(
     policy="value:1a2b3c4d",
@@ -112,7 +112,7 @@ def test_one_that_is_damaged_is_found(store: Store) -> None:
         connection.execute(text("UPDATE decisions SET signals = '[1]'"))
     [fault] = store.verify()
     assert (fault.table, fault.row) == ("runs", "run-1")
-    with pytest.raises(StoreError, match="is damaged: a row is not as it was written"):
+    with pytest.raises(StoreError, match="is damaged: a row has changed since it was written"):
         store.load("run-1")
 
 

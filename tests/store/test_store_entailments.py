@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopscope.cli import wiring
+from hopscope.api import parts
 from hopscope.runtime.ports import Probabilities, Statement
-from hopscope.runtime.types import Pairs
+from hopscope.runtime.types import PairCounts
 from hopscope.store.answers import Answers, of_pairs
-from hopscope.store.database import Database
-from hopscope.store.location import resolve
-from hopscope.store.schema import entailments
+from hopscope.store.database.database import Database
+from hopscope.store.database.location import resolve
+from hopscope.store.database.schema import entailments
 from hopscope.store.store import Store
-from hopscope.tracing.entailments._kept import KeptEntailment
+from hopscope.tracing.pairs.kept_entailment import KeptEntailment
 
 AB, BA = Statement("Who?", "a", "b"), Statement("Who?", "b", "a")
 SAID = Probabilities(1 / 3, 0.1 + 0.2, 0.7 / 3)
@@ -32,13 +32,13 @@ class Model:
 def test_what_was_said_is_not_asked_again_by_another_process(store: Store) -> None:
     """The second model has nothing but the database; not a digit is lost."""
     first, second = Model(), Model()
-    assert KeptEntailment(first, store.entailments).judged([AB, BA, AB]) == (
+    assert KeptEntailment(first, store.entailments).classify_counted([AB, BA, AB]) == (
         [SAID] * 3,
-        Pairs(asked=3, computed=2),
+        PairCounts(asked=3, computed=2),
     )
-    assert KeptEntailment(second, store.entailments).judged([BA, AB]) == (
+    assert KeptEntailment(second, store.entailments).classify_counted([BA, AB]) == (
         [SAID] * 2,
-        Pairs(asked=2, cached=2),
+        PairCounts(asked=2, cached=2),
     )
     assert (first.asked, second.asked) == ([[AB, BA]], [])
 
@@ -57,8 +57,8 @@ def test_spaces_and_the_form_of_letters_do_not_tell_pairs_apart(store: Store) ->
     accented = Statement("Where?", "Lom\u00e9", "in Lom\u00e9")
     KeptEntailment(Model(), store.entailments).classify([accented])
     same = Statement(" Where? ", "Lome\u0301", "in\n Lome\u0301")
-    found = KeptEntailment(Model(), store.entailments).judged([same, accented])
-    assert found.pairs == Pairs(asked=2, cached=2)
+    found = KeptEntailment(Model(), store.entailments).classify_counted([same, accented])
+    assert found.pairs == PairCounts(asked=2, cached=2)
 
 
 def test_the_oldest_pairs_go(url: str) -> None:
@@ -75,7 +75,7 @@ def test_the_oldest_pairs_go(url: str) -> None:
 
 def test_the_command_line_names_the_database(tmp_path: Path) -> None:
     spec = f"lexical,cache={tmp_path / 'pairs.db'}"
-    assert wiring.entailment(spec).classify([AB]) == wiring.entailment(spec).classify([AB])
+    assert parts.entailment(spec).classify([AB]) == parts.entailment(spec).classify([AB])
     with Store.open(tmp_path / "pairs.db") as store:
         kept = KeptEntailment(Model("lexical"), store.entailments)
-        assert kept.judged([AB]).pairs == Pairs(asked=1, cached=1)
+        assert kept.classify_counted([AB]).pairs == PairCounts(asked=1, cached=1)

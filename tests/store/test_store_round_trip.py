@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from run_examples import STARTED, a_run, counts, credits_of
-from run_strategies import any_credit, any_run
 
 from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Credit, Passage, Run, RunError, Step
 from hopscope.store.store import Store
+from tests.store.run_examples import STARTED, a_run, counts, credits_of
+from tests.store.run_strategies import any_credit, any_run
 
 shared_store = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -1,7 +1,15 @@
 """From a run to its credits, through real meters on scripted ports."""
 
 import pytest
-from fakes import (
+
+from hopscope.runtime.types import Measurement, Provenance
+from hopscope.tracing.appraisal import appraise
+from hopscope.tracing.credit import leave_one_out, shapley, trajectory
+from hopscope.tracing.games.coalitions import MIXED
+from hopscope.tracing.meters import grogu, seper
+from hopscope.tracing.reports.records import StepUtility, TotalUtility
+from hopscope.tracing.reports.report import report
+from tests.fakes import (
     ENTAILS,
     NEUTRAL,
     FunctionMeter,
@@ -12,13 +20,6 @@ from fakes import (
     run_of,
     scored,
 )
-
-from hopscope.runtime.types import Measurement, Provenance
-from hopscope.tracing.appraisal import appraise
-from hopscope.tracing.coalitions import MIXED
-from hopscope.tracing.credit import leave_one_out, shapley, trajectory
-from hopscope.tracing.meters import grogu, seper
-from hopscope.tracing.report import report
 
 RULES = [trajectory.build(), leave_one_out.build(), shapley.build()]
 PROVENANCE = Provenance(reader="scripted", entailment="scripted")
@@ -48,10 +49,11 @@ def test_a_chain_credits_the_last_hop_in_order_and_both_by_shapley() -> None:
     assert [len(call) for call in entailment.calls] == [2, 1]
     assert {c.meter for c in credits} == {"seper"}
     shown = report(run, credits)
-    assert shown.steps[2].credit.seper is not None
-    assert shown.steps[2].credit.seper.shapley == 0.5
-    assert shown.total.seper is not None
-    assert (shown.total.seper.before, shown.total.seper.after) == (0, 1)
+    last, whole = shown.steps[2].credit["seper"], shown.total.meters["seper"]
+    assert isinstance(last, StepUtility)
+    assert last.shapley == 0.5
+    assert isinstance(whole, TotalUtility)
+    assert (whole.before, whole.after) == (0, 1)
 
 
 def test_without_retrieval_everything_is_exactly_zero() -> None:

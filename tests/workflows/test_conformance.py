@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from hopscope import workflows
 from hopscope.runtime import components
-from hopscope.runtime.errors import ContextOverflow, UsageError
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.errors import ContextOverflowError, UsageError
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Question, Run, StopReason
 from hopscope.tracing.entailments import lexical
 from tests.probes import Say, Speaker
 from tests.talk import ScriptedRetriever
 
-NAMES = components.names(workflows)
+NAMES = components.own(workflows)
 QUESTION = Question(text="Where was the director of Moon Harbor born?", answers=("Miskel",))
 PASSAGES = [Passage(id=str(i), title=f"Town {i}", text=f"Town {i} is old.") for i in range(12)]
 CITATION = re.compile(r"arXiv \d{4}\.\d{5}|et al\.,? \d{4}")
@@ -293,7 +293,7 @@ class Narrow(Speaker):
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         for request in requests:
             if len(request.prompt.shown) > 1:
-                raise ContextOverflow(self.name, 100, 10, 50)
+                raise ContextOverflowError(self.name, 100, 10, 50)
         return super().generate(requests)
 
 
@@ -304,7 +304,7 @@ def test_evidence_gives_way_where_a_prompt_does_not_fit(name: str) -> None:
     retriever = ScriptedRetriever(lambda query: PASSAGES)
     result = run(build(name), QUESTION, Deps(reader=reader, retriever=retriever))
     if name in JUDGES and result.error:
-        assert result.error.type == "ContextOverflow"
+        assert result.error.type == "ContextOverflowError"
     else:
         assert result.status == "ok", result.error
 

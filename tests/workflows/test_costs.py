@@ -10,8 +10,8 @@ import pytest
 
 from hopscope import workflows
 from hopscope.runtime import components
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Passage, Question
 from tests.probes import Speaker, script
 from tests.talk import ScriptedRetriever
@@ -76,4 +76,4 @@ def test_a_question_costs_what_the_paper_says(
 
 
 def test_every_workflow_has_a_cost() -> None:
-    assert {name for name, *_ in COSTS} == set(components.names(workflows))
+    assert {name for name, *_ in COSTS} == set(components.own(workflows))

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage, Question, Run
-from hopscope.workflows import _draft, flare
-from hopscope.workflows._flare_questions import formulate, phrase, question
-from hopscope.workflows._writing import FlareState
+from hopscope.workflows import flare
+from hopscope.workflows.flare import drafting
+from hopscope.workflows.flare.questions import formulate, phrase, question
+from hopscope.workflows.flare.writing import FlareState
 from tests.probes import SURE, UNSURE, Say, Speaker, script, task
 from tests.talk import ScriptedRetriever
 
@@ -204,7 +205,7 @@ def test_a_lone_number_belongs_to_the_sentence_after_it() -> None:
     draft = Generation(
         text=" 1. It is. More", tokens=(" 1", ".", " It is.", " More"), logprobs=(0.0,) * 4
     )
-    first = _draft.first(draft, reader="")
+    first = drafting.first(draft, reader="")
     assert first.text == " 1. It is."
     assert first.tokens == draft.tokens[:3]
     assert first.finish_reason == "length"
@@ -218,24 +219,24 @@ VECTOR_24 = Generation(
 
 
 def test_vector_24_triggers_below_theta_and_masks_up_to_beta() -> None:
-    assert not _draft.confident(VECTOR_24, 0.8)
-    assert _draft.confident(VECTOR_24, 0.3)
-    assert _draft.mask(VECTOR_24, 0.4) == "The director was born in ."
+    assert not drafting.confident(VECTOR_24, 0.8)
+    assert drafting.confident(VECTOR_24, 0.3)
+    assert drafting.mask(VECTOR_24, 0.4) == "The director was born in ."
 
 
 def test_a_probability_of_exactly_theta_triggers_only_as_in_the_code() -> None:
     draft = Generation(text="a", tokens=("a",), logprobs=(0.0,))
     half = draft.model_copy(update={"logprobs": (log(0.5),)})
-    assert _draft.confident(half, 0.5)
-    assert not _draft.confident(half, 0.5, at_threshold=True)
-    assert _draft.confident(draft, 0.99)
-    assert not _draft.confident(draft, 1.0)
+    assert drafting.confident(half, 0.5)
+    assert not drafting.confident(half, 0.5, at_threshold=True)
+    assert drafting.confident(draft, 0.99)
+    assert not drafting.confident(draft, 1.0)
 
 
 def test_a_long_query_loses_its_head() -> None:
     words = tuple(f" {i}" for i in range(70))
     draft = Generation(text="".join(words), tokens=words, logprobs=(0.0,) * 70)
-    assert _draft.mask(draft, 0.4).split() == [str(i) for i in range(6, 70)]
+    assert drafting.mask(draft, 0.4).split() == [str(i) for i in range(6, 70)]
 
 
 def hits(keys: str) -> list[Hit]:
@@ -243,10 +244,10 @@ def hits(keys: str) -> list[Hit]:
 
 
 def test_vector_28_rankings_are_interleaved() -> None:
-    taken = _draft.interleave([hits("abc"), hits("bde")], 3)
+    taken = drafting.interleave([hits("abc"), hits("bde")], 3)
     assert [hit.passage.id for hit in taken] == ["a", "b", "d"]
-    assert _draft.interleave([], 3) == []
-    assert [h.passage.id for h in _draft.interleave([[], hits("xy")], 1)] == ["x"]
+    assert drafting.interleave([], 3) == []
+    assert [h.passage.id for h in drafting.interleave([[], hits("xy")], 1)] == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ def test_spans_less_than_five_tokens_apart_are_one(
     tokens = tuple(f" {c}" for c in "abcdefgh")
     logprobs = tuple(log(UNSURE if i in low else SURE) for i in range(8))
     draft = Generation(text="".join(tokens), tokens=tokens, logprobs=logprobs)
-    assert _draft.spans(draft, 0.4) == expected
+    assert drafting.spans(draft, 0.4) == expected
 
 
 @pytest.mark.parametrize(
@@ -294,9 +295,9 @@ def drafts(draw: st.DrawFn) -> Generation:
 def test_any_draft_can_be_read(draft: Generation, threshold: float) -> None:
     if draft.text and not draft.tokens:
         return
-    first = _draft.first(draft, reader="")
+    first = drafting.first(draft, reader="")
     assert draft.text.startswith(first.text)
     assert len(first.tokens) == len(first.logprobs)
     assert "".join(first.tokens).startswith(first.text)
-    assert all(span in "".join(first.tokens) for span in _draft.spans(first, threshold))
-    assert _draft.mask(first, threshold) == _draft.mask(first, threshold).strip()
+    assert all(span in "".join(first.tokens) for span in drafting.spans(first, threshold))
+    assert drafting.mask(first, threshold) == drafting.mask(first, threshold).strip()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.runtime.prompts import REASON_TASK
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.prompting.prompts import REASON_TASK
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.workflows import flare_instruct
 from tests.probes import Say, Speaker, script, task

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from hopscope import workflows
-from hopscope.lab.hopland import data
 from hopscope.runtime import components
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers import bm25
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Run, Step
 from hopscope.tracing.entailments import lexical
 from tests.oracle import UNKNOWN, Oracle
@@ -25,13 +25,13 @@ from tests.probes import Speaker
 
 FOLDER = Path(__file__).parent / "golden"
 COMMAND = "python -m pytest tests/workflows/test_golden.py --update-golden"
-NAMES = components.names(workflows)
-ASKED = next(q for q in data.questions("test") if q.kind == "chain" and q.hops == 2)
+NAMES = components.own(workflows)
+ASKED = next(q for q in hopland.questions("test") if q.kind == "chain" and q.hops == 2)
 
 
 @pytest.fixture(scope="module")
-def hopland() -> Retriever:
-    return bm25.from_passages(data.corpus(), name="hopland")
+def world() -> Retriever:
+    return bm25.from_passages(hopland.corpus(), name="hopland")
 
 
 def record(result: Run) -> dict[str, Any]:
@@ -64,9 +64,9 @@ def describe(step: Step) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_run_is_as_recorded(name: str, hopland: Retriever, pytestconfig: pytest.Config) -> None:
+def test_the_run_is_as_recorded(name: str, world: Retriever, pytestconfig: pytest.Config) -> None:
     reader = Speaker(Oracle(ASKED).speak, unsure=(UNKNOWN,))
-    deps = Deps(reader=reader, retriever=hopland, entailment=lexical.build())
+    deps = Deps(reader=reader, retriever=world, entailment=lexical.build())
     built = Workflow(name, components.load(workflows, name).build(), {})
     result = run(built, ASKED.question, deps)
     assert result.status == "ok", result.error

@@ -4,8 +4,8 @@ from time import perf_counter
 
 import pytest
 
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.workflows import ircot
 from tests.talk import Reply, ScriptedRetriever, Talker

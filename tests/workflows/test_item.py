@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hopscope.runtime.errors import ReaderError, UsageError
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Passage, Question, Run, Step
 from hopscope.workflows import item
 from tests.talk import Reply, ScriptedRetriever, Talker

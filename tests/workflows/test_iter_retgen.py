@@ -2,8 +2,8 @@
 
 import pytest
 
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.workflows import iter_retgen
 from tests.talk import ScriptedRetriever, Talker

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopscope.cli import wiring
-from hopscope.runtime.ledger import Ledger, Limits
+from hopscope.api import parts
+from hopscope.runtime.budget.ledger import Ledger, Limits
+from hopscope.runtime.execution.run import run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Policy, Reader
-from hopscope.runtime.run import run
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -21,13 +21,13 @@ from hopscope.runtime.types import (
     Scored,
     ScoreRequest,
 )
-from hopscope.tracing.caching import CachedReader
-from hopscope.tracing.forest import Forest
-from hopscope.tracing.metering import MeteredReader
+from hopscope.tracing.learned.forest import Forest
+from hopscope.tracing.learned.value_file import Bin, Head, StageModel, ValueFile
 from hopscope.tracing.policies import repeat
-from hopscope.tracing.policies._value_file import Bin, Head, Staged, ValueFile
-from hopscope.tracing.policies.value import Value
-from hopscope.tracing.signals import NAMES, STAGES
+from hopscope.tracing.policies.value import ValuePolicy
+from hopscope.tracing.signals.gathering import NAMES, STAGES
+from hopscope.tracing.wrappers.cached import CachedReader
+from hopscope.tracing.wrappers.metered import MeteredReader
 from tests.talk import ScriptedRetriever
 
 PASSAGES = [
@@ -45,7 +45,7 @@ LIMITS = st.builds(
 
 @pytest.fixture(scope="module")
 def embedded() -> Reader:
-    return CachedReader(wiring.reader(wiring.TINY))
+    return CachedReader(parts.reader(parts.TINY))
 
 
 @pytest.mark.parametrize("name", ["naive", "ircot", "iter_retgen"])
@@ -64,7 +64,7 @@ def test_no_limit_is_exceeded_by_more_than_the_call_in_flight(
         policy=repeat.build(),
         ledger=Ledger(limits),
     )
-    built = wiring.workflow(name, {"max_steps": "2"} if name == "ircot" else {})
+    built = parts.workflow(name, {"max_steps": "2"} if name == "ircot" else {})
     result = run(built, ASKED, deps)
 
     assert result.status == "ok", result.error
@@ -108,7 +108,7 @@ class Sized:
 def curious() -> Policy:
     """Asks for all signals, whose scores are calls too, and always goes on."""
     stages = tuple(
-        Staged(
+        StageModel(
             stage=stage,
             gain=Forest(start=1.0),
             cost=Forest(start=0.0),
@@ -119,7 +119,7 @@ def curious() -> Policy:
     )
     heads = (Head(stages=stages, medians={}),)
     its = {"workflow": "ircot", "reader": "", "utility": "seper", "budget": 0.0}
-    return Value(ValueFile(**its, price=0.0, signals=NAMES, heads=heads), "curious")
+    return ValuePolicy(ValueFile(**its, price=0.0, signals=NAMES, heads=heads), "curious")
 
 
 def asked(reader: Reader, limits: Limits) -> tuple[Run, Sized]:
@@ -130,7 +130,7 @@ def asked(reader: Reader, limits: Limits) -> tuple[Run, Sized]:
         policy=curious(),
         ledger=Ledger(limits),
     )
-    return run(wiring.workflow("ircot", {"max_steps": "2"}), ASKED, deps), sized
+    return run(parts.workflow("ircot", {"max_steps": "2"}), ASKED, deps), sized
 
 
 def test_scores_that_a_policy_asks_for_are_within_the_limits(embedded: Reader) -> None:

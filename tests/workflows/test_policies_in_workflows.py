@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from hopscope.runtime.execution.run import Run, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Moment, Reader
-from hopscope.runtime.run import Run, run
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Decision
 from hopscope.tracing.entailments import lexical
 from hopscope.tracing.policies import fixed, native, never, repeat

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from hopscope.runtime.checkpoints import serializer
-from hopscope.runtime.run import run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.checkpoints import serializer
+from hopscope.runtime.execution.run import run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Run
 from hopscope.tracing.entailments import lexical
 from tests.probes import Speaker

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Probabilities
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
 from hopscope.runtime.types import Passage, Question, Run
-from hopscope.workflows import _self_ask, self_ask
+from hopscope.workflows import self_ask
+from hopscope.workflows.self_ask import dialogue_form
 from tests.fakes import CONTRADICTS, ENTAILS, NEUTRAL, ScriptedEntailment
 from tests.probes import Say, Speaker, script, task
 from tests.talk import ScriptedRetriever
@@ -133,7 +134,7 @@ def test_the_back_off_needs_an_entailment_model() -> None:
 def test_a_turn_ends_with_its_first_follow_up_or_the_answer(
     reply: str, turn: tuple[object, ...]
 ) -> None:
-    read = _self_ask.read(reply)
+    read = dialogue_form.read(reply)
     assert tuple(w if w is ... else g for g, w in zip(read, turn, strict=True)) == turn
 
 
@@ -142,8 +143,8 @@ PIECES = ["Follow up: ", "Intermediate answer:", "So the final answer is: ", "A?
 
 @given(st.lists(st.sampled_from(PIECES)))
 def test_any_reply_is_a_turn_that_reads_the_same_when_kept(pieces: list[str]) -> None:
-    turn = _self_ask.read("".join(pieces))
+    turn = dialogue_form.read("".join(pieces))
     assert turn.follow_up is None or turn.answer is None
     assert turn.follow_up is None or (turn.follow_up and turn.text.endswith(turn.follow_up))
     assert "\n" not in (turn.follow_up or "") + (turn.answer or "")
-    assert _self_ask.read(turn.text).follow_up == turn.follow_up
+    assert dialogue_form.read(turn.text).follow_up == turn.follow_up

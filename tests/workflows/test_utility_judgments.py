@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.rerankers._ranking import windows
-from hopscope.runtime.run import Workflow, run
-from hopscope.runtime.state import Deps
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.judgments.ranking import windows
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.workflows import k_sampling, rankgpt, uj_expa, uj_impa, vanilla
 from tests.talk import Reply, ScriptedRetriever, Talker

@@ -22,7 +22,7 @@ MODULE, SCRIPT = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DO
 TARN = Passage(id="2", title="Velora Tarn", text="Velora Tarn was born in Miskel.")
 
 
-@pytest.mark.parametrize("name", components.names(workflows))
+@pytest.mark.parametrize("name", components.own(workflows))
 def test_each_workflow_is_described_with_all_its_options(name: str) -> None:
     described = SECTIONS.get(name, "")
     options = components.options(components.load(workflows, name).build)
@@ -35,7 +35,7 @@ def ask_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Modul
     """The file of the example, put where workflows are looked for."""
     (tmp_path / "ask_again.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.setattr(workflows, "__path__", [*workflows.__path__, str(tmp_path)])
-    assert "ask_again" in components.names(workflows)
+    assert "ask_again" in components.own(workflows)
     yield components.load(workflows, "ask_again")
     sys.modules.pop("hopscope.workflows.ask_again")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.types import Measurement, Prompt
 from hopscope.tracing.answer_metrics import _rating
-from hopscope.tracing.answer_metrics._metric import Case
+from hopscope.tracing.scoring.metric import Case
 
 Asked = tuple[Prompt, ...] | str
 """The prompts to rate an answer by, or why there is nothing to rate. Of two, the answer's value is

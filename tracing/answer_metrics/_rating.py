@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompts import system
+from hopscope.runtime.prompting.prompts import system
 from hopscope.runtime.types import GenerationRequest, Message, Passage, Prompt
-from hopscope.tracing.meters._asking import Unmeasured, generate
+from hopscope.tracing.asking.asking import Unmeasured, generate
 
 LOWEST, HIGHEST = 1, 10
 MAX_TOKENS = 16

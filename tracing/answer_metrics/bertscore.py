@@ -6,7 +6,7 @@ the estimator names.
 """
 
 from hopscope.runtime.similarities import bertscore
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 
 def build(*, model: str, layer: int = -1) -> AnswerMetric:

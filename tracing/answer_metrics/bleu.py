@@ -5,19 +5,19 @@ Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine 
 golds the best single one counts; case and punctuation count unless `lowercase` is set.
 """
 
-from hopscope.runtime.errors import MissingExtra
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.runtime.errors import MissingExtraError
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 
 def build(*, lowercase: bool = False) -> AnswerMetric:
     """
     Raises:
-        MissingExtra: sacrebleu is not installed.
+        MissingExtraError: sacrebleu is not installed.
     """
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ModuleNotFoundError:
-        raise MissingExtra("BLEU", "bleu") from None
+        raise MissingExtraError("BLEU", "bleu") from None
     # Without effective order an answer of fewer than four words would score nearly nothing.
     scorer = BLEU(effective_order=True, lowercase=lowercase)
 

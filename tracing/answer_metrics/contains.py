@@ -6,8 +6,8 @@ Source: word-boundary matching as in EoR (Li et al. 2024, arXiv 2405.20680), but
 normalises to nothing is contained in nothing.
 """
 
-from hopscope.runtime.answers import Normaliser, contains
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.runtime.texts.answers import Normaliser, contains
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, Case, comparable
-from hopscope.tracing.correctness import Answered, correctness
+from hopscope.tracing.scoring.correctness import Answered, correctness
+from hopscope.tracing.scoring.metric import AnswerMetric, Case, comparable
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 Source: SQuAD (Rajpurkar, Zhang, Lopyrev, Liang 2016, arXiv 1606.05250).
 """
 
-from hopscope.runtime.answers import Normaliser, exact_match
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.runtime.texts.answers import Normaliser, exact_match
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
+
+HEADING = "EM"
 
 
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:

@@ -4,8 +4,10 @@ Source: SQuAD (Rajpurkar, Zhang, Lopyrev, Liang 2016, arXiv 1606.05250); the rul
 follows FLARE (Jiang et al. 2023, arXiv 2305.06983).
 """
 
-from hopscope.runtime.answers import Normaliser, token_f1
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.runtime.texts.answers import Normaliser, token_f1
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
+
+HEADING = "F1"
 
 
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:

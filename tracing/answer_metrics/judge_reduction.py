@@ -10,7 +10,7 @@ words of our own.
 from hopscope.runtime.ports import Reader
 from hopscope.tracing.answer_metrics import _rating
 from hopscope.tracing.answer_metrics._judge import Asked, RatingJudge
-from hopscope.tracing.answer_metrics._metric import NO_ANSWER, AnswerMetric, Case
+from hopscope.tracing.scoring.metric import NO_ANSWER, AnswerMetric, Case
 
 
 def _prompts(case: Case) -> Asked:

@@ -6,8 +6,8 @@ Source: the lexical match that EVOUNA compares with people (Wang et al. 2023, ar
 FlashRAG's `acc` (Jin et al. 2024, arXiv 2405.13576).
 """
 
-from hopscope.runtime.answers import Normaliser, accuracy
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.runtime.texts.answers import Normaliser, accuracy
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:

@@ -4,8 +4,8 @@ Source: Lin: ROUGE: A Package for Automatic Evaluation of Summaries, Text Summar
 Out 2004. Words are runs of letters and digits without case; no stemming, articles count.
 """
 
-from hopscope.runtime import answers
-from hopscope.tracing.answer_metrics._metric import AnswerMetric, StringMetric
+from hopscope.runtime.texts import answers
+from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 
 def build() -> AnswerMetric:

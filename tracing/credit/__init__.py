@@ -1,1 +1,4 @@
-"""Credit rules by file name: how the worth of a run's evidence is shared among its steps."""
+"""Credit rules by file name: each shares the utility of a run's evidence among its steps."""
+
+KIND = "rules"
+"""The name of this kind in `hopscope list` and entry points; see `runtime.components`."""

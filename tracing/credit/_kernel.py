@@ -2,11 +2,11 @@
 
 The shares are the additive game nearest to the sampled values, under the condition that they sum to
 the total: least squares over coalitions drawn by the Shapley kernel, a size s of n with probability
-proportional to 1 / (s (n - s)), then any players. What comes out is a linear combination of the
-values, worked out in fractions, so that the sum is exact and an additive game is met exactly. A
-player that changes nothing in another game gets nearly nothing, but not exactly.
+proportional to 1 / (s (n - s)), then s players at random. The result is a linear combination of the
+values, computed in fractions, so that the sum is exact and an additive game is met exactly. In any
+other game a player that changes nothing gets a share near 0, but not exactly 0.
 
-Source: Lundberg & Lee 2017; drawing in pairs: Covert & Lee 2021 (arXiv 2012.01536).
+Source: Lundberg & Lee 2017; sampling in pairs: Covert & Lee 2021 (arXiv 2012.01536).
 """
 
 import random
@@ -16,69 +16,69 @@ from math import sqrt
 from statistics import stdev
 from typing import NamedTuple
 
-from hopscope.tracing.coalitions import EMPTY, Coalition
-from hopscope.tracing.credit._rule import Share, add, gain
+from hopscope.tracing.games.coalitions import EMPTY, Coalition
+from hopscope.tracing.games.rule import ShareTerms, add, gain
 
 Row = list[Fraction]
 """One number for each player."""
 NEARLY_ALONE = 1e-6
-"""A pair that settles a share by itself fits it without an error that could be told."""
+"""Floor of 1 minus a pair's leverage: a pair that determines a share alone fits it with no
+measurable error."""
 
 
 class Regression(NamedTuple):
-    """What was drawn, and what follows from it for the shares, whatever the values are."""
+    """The sampled coalitions and the shares' coefficients, which do not depend on the values."""
 
     players: tuple[int, ...]
     pairs: tuple[tuple[Coalition, Coalition], ...]
     """Coalitions and their complements."""
     parts: Row
-    """By how much each share grows with the total; they sum to 1."""
+    """Each share's coefficient of the total; they sum to 1."""
     moves: Mapping[Coalition, Row]
-    """By how much each share grows with a drawn coalition's value, and falls with its complement's;
-    they sum to 0."""
+    """Each share's coefficient of a sampled coalition's value; the complement's is its negative.
+    They sum to 0."""
 
     @property
     def drawn(self) -> Iterator[Coalition]:
-        """All coalitions, also those drawn before."""
+        """All sampled coalitions, repeated ones included."""
         return (coalition for pair in self.pairs for coalition in pair)
 
-    def shares(self) -> Share:
-        """The combination of coalition values that each player is credited with."""
-        found: Share = {}
+    def shares(self) -> ShareTerms:
+        """Each player's share as a combination of coalition values."""
+        shares: ShareTerms = {}
         everyone = frozenset(self.players)
         for i, player in enumerate(self.players):
             terms: dict[Coalition, Fraction] = {}
             add(terms, gain(everyone, EMPTY, self.parts[i]))
             for coalition in self.drawn:
                 add(terms, gain(coalition, EMPTY, self.moves[coalition][i]))
-            found[player] = terms
-        return found
+            shares[player] = terms
+        return shares
 
     def errors(
         self, shares: Mapping[int, float], value: Callable[[Coalition], float]
     ) -> dict[int, float]:
-        """The standard error of each player's share: of the regression with each pair left out in
-        turn (HC3; MacKinnon & White 1985), from how far its values are from the shares' sums."""
-        beyond = {
+        """The standard error of each player's share: that of the regression with each pair left out
+        in turn (HC3; MacKinnon & White 1985), from the residuals of the values."""
+        residuals = {
             coalition: value(coalition) - value(EMPTY) - sum(shares[player] for player in coalition)
             for coalition in self.moves
         }
         left_out: list[tuple[Row, float]] = []
         for coalition, complement in self.pairs:
             move = self.moves[coalition]
-            # What the shares say of a pair's difference follows its value by so much.
-            pull = 2 * sum(m for m, p in zip(move, self.players, strict=True) if p in coalition)
-            apart = beyond[coalition] - beyond[complement]
-            left_out.append((move, apart / max(1 - float(pull), NEARLY_ALONE)))
+            leverage = 2 * sum(m for m, p in zip(move, self.players, strict=True) if p in coalition)
+            residual = residuals[coalition] - residuals[complement]
+            left_out.append((move, residual / max(1 - float(leverage), NEARLY_ALONE)))
         scale = sqrt(len(self.pairs))
         return {
-            player: scale * stdev(float(move[i]) * apart for move, apart in left_out)
+            player: scale * stdev(float(move[i]) * residual for move, residual in left_out)
             for i, player in enumerate(self.players)
         }
 
 
 def regression(players: Sequence[int], coalitions: int, seed: int) -> Regression:
-    """Draw so many coalitions, and more if they cannot tell all players apart."""
+    """Sample this many coalitions, and more until they tell all players apart."""
     stream = random.Random(seed)
     everyone = frozenset(players)
     pairs: list[tuple[Coalition, Coalition]] = []
@@ -107,7 +107,7 @@ def _drawn(stream: random.Random, players: Sequence[int]) -> Coalition:
 
 
 def _products(players: Sequence[int], drawn: Sequence[Coalition]) -> list[Row]:
-    """In how many of the coalitions and their complements two players are together."""
+    """For each two players, the number of coalitions and complements that hold both."""
     return [
         [Fraction(sum((one in c) == (other in c) for c in drawn)) for other in players]
         for one in players
@@ -115,7 +115,7 @@ def _products(players: Sequence[int], drawn: Sequence[Coalition]) -> list[Row]:
 
 
 def _inverse(matrix: Sequence[Row]) -> list[Row] | None:
-    """By Gauss and Jordan; None where there is none."""
+    """The inverse by Gauss-Jordan elimination; None for a singular matrix."""
     size = len(matrix)
     rows = [[*row, *(Fraction(int(i == j)) for j in range(size))] for i, row in enumerate(matrix)]
     for i in range(size):

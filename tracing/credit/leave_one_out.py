@@ -1,4 +1,4 @@
-"""Leave-one-out credit: what would be lost without the step, or without the passage.
+"""Leave-one-out credit: the value lost without the step, or without the passage.
 
     l_t = v(all) - v(all but t)
 
@@ -8,15 +8,15 @@ credits do not sum to the total.
 
 from collections.abc import Sequence
 
-from hopscope.tracing.credit._rule import CreditRule, Linear, Share, gain
+from hopscope.tracing.games.rule import CreditRule, LinearRule, ShareTerms, gain
 
 NAME = "leave_one_out"
 
 
 def build() -> CreditRule:
-    return Linear(NAME, _terms)
+    return LinearRule(NAME, _terms)
 
 
-def _terms(players: Sequence[int]) -> Share:
+def _terms(players: Sequence[int]) -> ShareTerms:
     everyone = frozenset(players)
     return {player: gain(everyone, everyone - {player}) for player in players}

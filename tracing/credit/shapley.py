@@ -8,11 +8,11 @@ the first hop of a chain earns something.
 
 Up to eight players exactly, from the values of all their coalitions. Above, by default, the mean
 over 64 random orders, each followed by its reverse (antithetic pairs, Mitchell et al. 2022); every
-order telescopes, so the credits still sum to the total exactly, and who changes nothing still gets
-exactly 0. With `sampling=kernel` by regression on about as many coalitions (KernelSHAP, see
-`_kernel`). docs/credit.md compares the two. The standard error is in the estimator's name and,
-times Student's quantile, widens the meter's interval, or is the interval where the meter has none.
-Evidence is always shown in the order of the trajectory, whatever order the players join in.
+order telescopes, so the credits still sum to the total exactly, and a player that changes nothing
+still gets exactly 0. With `sampling=kernel` by regression on about as many coalitions (KernelSHAP,
+see `_kernel`); docs/evidence/credit.md compares the two. The standard error is in the estimator
+and, times Student's quantile, widens the meter's interval, or is the interval where the meter has
+none. Evidence is always shown in the order of the trajectory, whatever order the players join in.
 """
 
 import random
@@ -27,10 +27,11 @@ from scipy.special import stdtrit
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.coalitions import Coalition, Coalitions
 from hopscope.tracing.credit import _kernel
-from hopscope.tracing.credit._rule import CreditRule, Linear, Share, add, gain
+from hopscope.tracing.games.coalitions import Coalition, Coalitions
+from hopscope.tracing.games.rule import CreditRule, LinearRule, ShareTerms, add, gain
 
+HEADING = "Shapley"
 Sampling = Literal["permutations", "kernel"]
 
 EXACT_PLAYERS = 8
@@ -45,16 +46,16 @@ def build(
 
     Args:
         permutations: orders sampled above eight players, rounded up to an even number.
-        seed: of that sampling.
-        sampling: `kernel` draws as many coalitions as so many orders of the players pass through.
+        seed: seed of the sampling.
+        sampling: `kernel` samples as many coalitions as these orders of the players pass through.
 
     Raises:
-        UsageError: too few orders to tell their error.
+        UsageError: too few orders for a standard error.
     """
     if permutations < FEWEST_ORDERS:
         raise UsageError(
-            f"shapley.permutations={permutations}: give {FEWEST_ORDERS} or more, or their error "
-            "is unknown"
+            f"shapley.permutations={permutations}: give {FEWEST_ORDERS} or more; fewer have no "
+            "standard error"
         )
     return Shapley(permutations + permutations % 2, seed, sampling)
 
@@ -78,26 +79,26 @@ class Shapley(NamedTuple):
         shares = self._linear(players).share(coalitions)
         if len(players) <= EXACT_PLAYERS:
             return shares
-        found = dict(zip(coalitions.game.members, shares, strict=True))
-        errors = self._errors(coalitions, {player: found[player].value for player in players})
+        credits = dict(zip(coalitions.game.members, shares, strict=True))
+        errors = self._errors(coalitions, {player: credits[player].value for player in players})
         free = self.permutations // 2 - 1
         if self.sampling == "kernel":
             free = free * (len(players) - 1)
         return [
             _widened(measurement, errors[member], free) if member in errors else measurement
-            for member, measurement in found.items()
+            for member, measurement in credits.items()
         ]
 
-    def _linear(self, players: Sequence[int]) -> Linear:
+    def _linear(self, players: Sequence[int]) -> LinearRule:
         if len(players) <= EXACT_PLAYERS:
-            return Linear("shapley", exact)
+            return LinearRule("shapley", exact)
         if self.sampling == "kernel":
             drawn = self._regression(players)
             count = 2 * len(drawn.pairs)
             name = f"shapley(kernel, coalitions={count}, paired, seed={self.seed})"
-            return Linear(name, lambda _: drawn.shares())
+            return LinearRule(name, lambda _: drawn.shares())
         name = f"shapley(permutations={self.permutations}, antithetic, seed={self.seed})"
-        return Linear(name, lambda players: of_orders(self._orders(players)))
+        return LinearRule(name, lambda players: of_orders(self._orders(players)))
 
     def _errors(
         self, coalitions: Coalitions, shares: Mapping[int, float | None]
@@ -105,7 +106,7 @@ class Shapley(NamedTuple):
         """The standard error of each player's share that was measured."""
         measured = {player: value for player, value in shares.items() if value is not None}
         if self.sampling == "kernel":
-            # Every share is made of all values: all of them are measured, or none.
+            # Every share needs all values: all shares are measured, or none.
             return measured and self._regression(coalitions.players).errors(
                 measured, lambda coalition: coalitions.value(coalition).value or 0.0
             )
@@ -130,7 +131,7 @@ class Shapley(NamedTuple):
         return orders
 
 
-def exact(players: Sequence[int]) -> Share:
+def exact(players: Sequence[int]) -> ShareTerms:
     """Σ over S without t of |S|!(n-|S|-1)!/n! · (v(S+t) - v(S))."""
     count = len(players)
     share: dict[int, dict[Coalition, Fraction]] = {player: {} for player in players}
@@ -144,7 +145,7 @@ def exact(players: Sequence[int]) -> Share:
     return dict(share)
 
 
-def of_orders(orders: Sequence[Sequence[int]]) -> Share:
+def of_orders(orders: Sequence[Sequence[int]]) -> ShareTerms:
     """The mean gain of each player over these orders of joining."""
     share: dict[int, dict[Coalition, Fraction]] = {}
     weight = Fraction(1, len(orders))
@@ -156,7 +157,7 @@ def of_orders(orders: Sequence[Sequence[int]]) -> Share:
 
 
 def _widened(measurement: Measurement, error: float, free: int) -> Measurement:
-    """The measurement with the error of sampling in its interval; `free` are its degrees of
+    """The measurement with the sampling error in its interval; `free` are the degrees of
     freedom."""
     value = measurement.value or 0.0
     # The quantile of scipy.stats is the same, and takes half a second to import.

@@ -1,4 +1,4 @@
-"""Solo credit: what the step's passages are worth on their own.
+"""Solo credit: the value of the step's passages on their own.
 
     s_t = v({t}) - v(none)
 
@@ -7,13 +7,13 @@ The second hop of a chain is worth nothing alone; the credits do not sum to the 
 
 from collections.abc import Sequence
 
-from hopscope.tracing.coalitions import EMPTY
-from hopscope.tracing.credit._rule import CreditRule, Linear, Share, gain
+from hopscope.tracing.games.coalitions import EMPTY
+from hopscope.tracing.games.rule import CreditRule, LinearRule, ShareTerms, gain
 
 
 def build() -> CreditRule:
-    return Linear("solo", _terms)
+    return LinearRule("solo", _terms)
 
 
-def _terms(players: Sequence[int]) -> Share:
+def _terms(players: Sequence[int]) -> ShareTerms:
     return {player: gain(frozenset({player}), EMPTY) for player in players}

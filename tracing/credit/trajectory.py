@@ -1,4 +1,4 @@
-"""Trajectory credit: what each step added to what came before it.
+"""Trajectory credit: the value each step added to the evidence before it.
 
     m_t = v(1..t) - v(1..t-1)
 
@@ -8,16 +8,16 @@ gets everything; see `shapley`. This is ΔSePer step by step (Dai et al. 2025, e
 
 from collections.abc import Sequence
 
-from hopscope.tracing.credit._rule import CreditRule, Linear, Share, gain
+from hopscope.tracing.games.rule import CreditRule, LinearRule, ShareTerms, gain
 
 NAME = "trajectory"
 
 
 def build() -> CreditRule:
-    return Linear(NAME, _terms)
+    return LinearRule(NAME, _terms)
 
 
-def _terms(players: Sequence[int]) -> Share:
+def _terms(players: Sequence[int]) -> ShareTerms:
     return {
         player: gain(frozenset(players[: t + 1]), frozenset(players[:t]))
         for t, player in enumerate(players)

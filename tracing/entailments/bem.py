@@ -13,12 +13,10 @@ Source: Bulian et al. 2022, "Tomayto, Tomahto. Beyond token-level answer equival
 
 import os
 
+from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.devices import Device
 from hopscope.runtime.ports import Entailment
-from hopscope.runtime.readers._checkpoint import locate
-from hopscope.tracing.caching import CachedEntailment
-from hopscope.tracing.entailments._gathered import GatheredEntailment
-from hopscope.tracing.entailments._shortcuts import Rule, shortened
-from hopscope.tracing.entailments.nli import Device
+from hopscope.tracing.pairs.shortcuts import ShortcutRule
 
 
 def build(
@@ -27,7 +25,7 @@ def build(
     revision: str | None = None,
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
-    shortcut: Rule = "none",
+    shortcut: ShortcutRule = "none",
     equivalent: int | None = None,
 ) -> Entailment:
     """A judge of answers over a classifier with two classes and safetensors weights.
@@ -42,12 +40,10 @@ def build(
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
-    import torch
-
-    from hopscope.tracing.entailments._classifier import load_equivalence
+    from hopscope.tracing.entailments._shared import shared
+    from hopscope.tracing.pairs.classifier import load_equivalence
 
     found = load_equivalence(
         checkpoint, device=device, max_batch_tokens=max_batch_tokens, equivalent=equivalent
     )
-    shared = GatheredEntailment(found, deterministic=torch.are_deterministic_algorithms_enabled)
-    return CachedEntailment(shortened(shared, shortcut))
+    return shared(found, shortcut)

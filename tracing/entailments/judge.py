@@ -9,11 +9,11 @@ need not tell any; and pairs that are equal word for word are not asked about.
 import re
 from collections.abc import Sequence
 
-from hopscope.runtime.answers import normalise
 from hopscope.runtime.errors import EntailmentError, ReaderError
 from hopscope.runtime.ports import Entailment, Probabilities, Reader, Statement
+from hopscope.runtime.texts.answers import normalise
 from hopscope.runtime.types import GenerationRequest, Message, Prompt
-from hopscope.tracing.caching import CachedEntailment
+from hopscope.tracing.wrappers.cached import CachedEntailment
 
 MAX_TOKENS = 8
 INSTRUCTION = (

@@ -6,15 +6,11 @@ the model's own `id2label`, because models disagree about the order.
 """
 
 import os
-from typing import Literal
 
+from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.devices import Device
 from hopscope.runtime.ports import Entailment, Statement
-from hopscope.runtime.readers._checkpoint import locate
-from hopscope.tracing.caching import CachedEntailment
-from hopscope.tracing.entailments._gathered import GatheredEntailment
-from hopscope.tracing.entailments._shortcuts import Rule, shortened
-
-Device = Literal["auto", "cpu", "cuda", "mps"]
+from hopscope.tracing.pairs.shortcuts import ShortcutRule
 
 
 def build(
@@ -23,7 +19,7 @@ def build(
     revision: str | None = None,
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
-    shortcut: Rule = "none",
+    shortcut: ShortcutRule = "none",
 ) -> Entailment:
     """An entailment model over a sequence classifier with safetensors weights, which is asked
     about each pair of texts once.
@@ -42,13 +38,13 @@ def build(
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
-    import torch
+    from hopscope.tracing.entailments._shared import shared
+    from hopscope.tracing.pairs.classifier import load
 
-    from hopscope.tracing.entailments._classifier import load
-
-    found = load(checkpoint, device=device, max_batch_tokens=max_batch_tokens)
-    shared = GatheredEntailment(found, deterministic=torch.are_deterministic_algorithms_enabled)
-    return CachedEntailment(shortened(shared, shortcut))
+    found = load(
+        checkpoint, texts=statement_texts, device=device, max_batch_tokens=max_batch_tokens
+    )
+    return shared(found, shortcut)
 
 
 def statement_texts(statement: Statement) -> tuple[str, str]:

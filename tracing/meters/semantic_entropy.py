@@ -1,21 +1,23 @@
-"""Semantic entropy: how many meanings the reader's replies have; needs no gold (Kuhn et al. 2023).
+"""Semantic entropy: the number of meanings in the reader's replies; needs no gold (Kuhn et al.
+2023).
 
     utility = -H,   H the entropy over clusters of N sampled replies that mean the same
 
-It is negative, in nats and at most 0, where all replies mean the same, so that more is better: the
-credit of a step is by how much it made the replies agree. Replies are drawn, cut and weighed as
-SePer's are, and shared with it; of replies that `max_tokens` cut off nobody knows the meaning, so
-the entropy is that of the others.
+It is negative, in nats, and 0 if all replies mean the same, so that more is better: a step's credit
+is the agreement of the replies that it added. Replies are sampled, cut and weighed as SePer's are,
+and shared with it. The meaning of replies that `max_tokens` cut off is unknown: the entropy is that
+of the others, and the interval allows for every possible meaning of those cut off.
 
-Caveat: a reader can be sure of something wrong, and evidence that names many candidates makes it
+Caveat: a reader can be sure of a wrong answer, and evidence that names many candidates makes it
 less sure of a right guess.
 
 The interval follows from that of the largest cluster's mass p, Clopper and Pearson's at a level
-that allows for N clusters having been candidates. No cluster having more than p's upper bound, H is
-at least that of as few clusters as can be; and it is at most that of p and the rest in equal parts
-among N - 1 clusters, so that holds while the reader has no more than N meanings. It is wide: ten
-equal replies still allow an H of 1.7. `kuhn` has none: with more replies it grows with every rare
-meaning found and has no limit.
+that allows for N candidate clusters. As no cluster has more than p's upper bound, H is at least
+that of the fewest possible clusters; and it is at most that of p and the rest in equal parts among
+N - 1 clusters, which holds while the reader has no more than N meanings. Replies that were cut off
+count as outside the largest cluster at p's lower bound and as inside it at its upper, and each of
+them may be a cluster. It is wide: ten equal replies still allow an H of 1.7. `kuhn` has no
+interval: it grows with every rare meaning that more replies add, without limit.
 
 Source: semantic entropy (Kuhn et al. 2023; Farquhar et al. 2024). The interval is ours.
 """
@@ -26,47 +28,53 @@ from math import log
 from typing import Literal
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Entailment, Reader
+from hopscope.runtime.ports import Display, Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing import cut_off, intervals
-from hopscope.tracing.clustering import Clustering, Equivalence
-from hopscope.tracing.intervals import Interval
-from hopscope.tracing.meters import _asking
-from hopscope.tracing.meters._asking import Content, Unmeasured
-from hopscope.tracing.meters._context import Shown, cut
-from hopscope.tracing.meters._relations import Asking, Relations, clusters
-from hopscope.tracing.meters._replies import Replies, Sampled
-from hopscope.tracing.semantic_entropy import SemanticEstimator, masses, semantic_entropy
+from hopscope.tracing.asking import asking, cut_off
+from hopscope.tracing.asking.asking import Content, Unmeasured
+from hopscope.tracing.asking.context import ShownContext, cut
+from hopscope.tracing.beliefs.sampled_replies import Replies, ReplySampler
+from hopscope.tracing.beliefs.semantic_entropy import (
+    SemanticEstimator,
+    masses,
+    semantic_entropy,
+)
+from hopscope.tracing.pairs.clustering import Clustering, EquivalenceRule
+from hopscope.tracing.pairs.relations import PairQuery, Relations, clusters
+from hopscope.tracing.statistics import intervals
+from hopscope.tracing.statistics.intervals import Interval
+
+DISPLAY = Display("SemEnt", unit="nats")
 
 
 @dataclass(frozen=True)
 class SemanticEntropy:
-    """A utility meter. All contexts go to the reader in one call, and the entailment model is asked
-    about the replies to all contexts together."""
+    """A utility meter. All contexts go to the reader in one call, and the replies to all contexts
+    to the entailment model together."""
 
     reader: Reader
-    """Whose replies they are."""
+    """Gives the replies."""
     entailment: Entailment
-    """Says which replies mean the same."""
+    """Decides which replies mean the same."""
     _: KW_ONLY
     entropy: SemanticEstimator = "rao"
-    """The formula, see `tracing.semantic_entropy`."""
+    """The formula, see `tracing.beliefs.semantic_entropy`."""
     samples: int = 10
     """N; each is drawn from its own random stream."""
     temperature: float = 1.0
-    """Of sampling; the weights always come from the raw distribution."""
+    """Sampling temperature; the weights always come from the raw distribution."""
     max_tokens: int = 64
-    """Of a reply, which also ends at a newline, "Question:" or "Context:"."""
+    """The length limit of a reply, which also ends at a newline, "Question:" or "Context:"."""
     context_words: int = 512
-    """The context ends after so many words; 0 shows all of it."""
+    """The length limit of the context, in words; 0 shows all of it."""
     seed: int = 0
-    """Of the sampling."""
+    """Seed of the sampling."""
     thinking: Literal["each", "once"] = "each"
-    """Of a reader that thinks, as SePer's."""
+    """For a reader that thinks: as SePer's option."""
     weight: Literal["lennorm", "raw_normalised", "uniform"] = "lennorm"
-    """Of samples; `discrete` counts them."""
-    equivalence: Equivalence = "bi"
-    """What puts two replies into one cluster."""
+    """The weights of samples; `discrete` counts them."""
+    equivalence: EquivalenceRule = "bi"
+    """Decides whether two replies share a cluster."""
     threshold: float = 0.5
     """The τ of `threshold` equivalence."""
     clustering: Clustering = "first-match"
@@ -74,7 +82,7 @@ class SemanticEntropy:
     name = "semantic_entropy"
 
     def __post_init__(self) -> None:
-        """Raises UsageError for options that no value can come of."""
+        """Raises UsageError for invalid options."""
         if self.samples < 2 or self.max_tokens < 1:
             raise UsageError("semantic entropy needs at least two samples of at least one token")
         if self.temperature <= 0 or not 0 <= self.threshold <= 1:
@@ -86,7 +94,7 @@ class SemanticEntropy:
 
     @property
     def estimator(self) -> str:
-        """The formula and its options, enough to compute a value again."""
+        """The formula and its options, enough to reproduce a value."""
         options: dict[str, object] = {
             "entropy": self.entropy,
             "samples": self.samples,
@@ -122,7 +130,7 @@ class SemanticEntropy:
             ReaderError, EntailmentError: a model failed.
         """
         contexts = [cut(evidence, self.context_words) for evidence in evidences]
-        asked = _asking.requests(
+        requests = asking.requests(
             question.text,
             [context.passages for context in contexts],
             n=self.samples,
@@ -130,28 +138,28 @@ class SemanticEntropy:
             max_tokens=self.max_tokens,
             seed=self.seed,
         )
-        found: dict[Content, Replies | Unmeasured] = {}
+        replies: dict[Content, Replies | Unmeasured] = {}
         if self.thinking == "once":
-            asked, unmeasured = _asking.thought_once(self.reader, asked)
-            found |= unmeasured
-        found |= Sampled(self.reader, asked, meter=self.name).upto(
-            self.samples, list(asked), self._weight
+            requests, unmeasured = asking.thought_once(self.reader, requests)
+            replies |= unmeasured
+        replies |= ReplySampler(self.reader, requests, meter=self.name).upto(
+            self.samples, list(requests), self._weight
         )
         relations = Relations(self.entailment, question.text)
         meanings = relations.settle(
             {
-                key: self._meanings(replies, relations)
-                for key, replies in found.items()
-                if isinstance(replies, Replies)
+                key: self._meanings(each, relations)
+                for key, each in replies.items()
+                if isinstance(each, Replies)
             }
         )
-        keys = [_asking.content(context.passages) for context in contexts]
+        keys = [asking.content(context.passages) for context in contexts]
         return [
-            self._measurement(found[key], meanings.get(key, []), context)
+            self._measurement(replies[key], meanings.get(key, []), context)
             for key, context in zip(keys, contexts, strict=True)
         ]
 
-    def _meanings(self, replies: Replies, relations: Relations) -> Asking[list[int]]:
+    def _meanings(self, replies: Replies, relations: Relations) -> PairQuery[list[int]]:
         return clusters(
             [sample.text.strip() for sample in replies.samples],
             relations,
@@ -161,7 +169,7 @@ class SemanticEntropy:
         )
 
     def _measurement(
-        self, replies: Replies | Unmeasured, clusters: Sequence[int], context: Shown
+        self, replies: Replies | Unmeasured, clusters: Sequence[int], context: ShownContext
     ) -> Measurement:
         if not isinstance(replies, Unmeasured) and not any(
             reply.text.strip() for reply in replies.samples
@@ -171,17 +179,17 @@ class SemanticEntropy:
             return Measurement(
                 value=None, reason=replies.reason, seed=self.seed, estimator=self.estimator
             )
-        # A sum of weights that should be 1 may miss it.
+        # Rounding hides that the weights may sum to slightly more or less than 1.
         value = round(semantic_entropy(replies.weights, clusters, self.entropy), 12)
         around = None
         if self.entropy != "kuhn":
             around = largest_cluster(float(masses(replies.weights, clusters).max()), replies)
         return Measurement(
             value=-value,
-            n=len(replies.samples),
+            n=len(replies.drawn),
             seed=self.seed,
             estimator=cut_off.told(
-                _asking.as_asked(self.estimator, replies.samples),
+                asking.as_asked(self.estimator, replies.samples),
                 len(replies.drawn) - len(replies.samples),
                 len(replies.drawn),
             ),
@@ -192,16 +200,20 @@ class SemanticEntropy:
 
 
 def largest_cluster(mass: float, replies: Replies) -> Interval:
-    """Between which entropies lies that of a reader whose replies fell so much into one cluster?"""
-    count = len(replies.samples)
+    """The interval of the entropy, given the mass of the largest cluster of the replies."""
+    drawn = replies.drawn or tuple(replies.weights.tolist())
+    count = len(drawn)
     level = 1 - (1 - intervals.LEVEL) / count
-    low, high = intervals.weighted_mean(min(mass, 1.0), replies.weights.tolist(), level)
-    # The upper bound is concave in p, with its maximum where all clusters are alike.
-    alike = min(max(1 / count, low), high)
+    outside = min(mass, 1.0) * (1 - replies.cut)
+    inside = min(1.0, outside + replies.cut)
+    low, _ = intervals.weighted_mean(outside, drawn, level)
+    _, high = intervals.weighted_mean(inside, drawn, level)
+    # The upper bound is concave in p, with its maximum where all clusters have the same mass.
+    even = min(max(1 / count, low), high)
     whole = int(1 / high)
     return Interval(
         _entropy([*[high] * whole, 1 - whole * high]),
-        _entropy([alike, 1 - alike]) + (1 - alike) * log(max(1, count - 1)),
+        _entropy([even, 1 - even]) + (1 - even) * log(max(1, count - 1)),
     )
 
 

@@ -2,27 +2,29 @@
 
     belief = Σ_i w_i · [reply i says the same as a gold]
 
-What the replies weigh and what "the same" means are options; the defaults are those of the
-public code with its error for several golds mended. `soft` (SePer-S) takes the probability of
-entailment for each reply, `hard` (SePer-H) groups replies by meaning and asks whether a group
-matches. ΔSePer, the worth of evidence, is the belief with it minus the belief without: that is
-`tracing.credit`.
+The weights of replies and the meaning of "the same" are options; the defaults are those of the
+public code without its error for several golds. `soft` (SePer-S) takes the probability of
+entailment for each reply, `hard` (SePer-H) clusters replies by meaning and matches clusters with
+golds. ΔSePer, the utility of evidence, is the belief with it minus the belief without:
+`tracing.games.coalitions` subtracts, with the interval of `tracing.statistics.intervals` (MOVER).
 
 Caveat: with the default `weight=lennorm` the belief does not converge to the reader's
 probability of a right answer but to E[e^l·same]/E[e^l], with l the mean token log-probability
 of a reply; `weight=uniform` at temperature 1 converges to the probability.
 
-`method=enumerate` gives that limit without sampling: the replies are searched best-first with
-their exact probabilities, and the interval [value, value + what the search did not reach] is
-certain. It is deterministic and its n is the number of distinct replies found. For SePer-H the
-clusters are those of the replies in the order found, which replies found later cannot change.
+`method=enumerate` gives that limit without sampling: a best-first search over replies with their
+exact probabilities. Replies it did not reach count as wrong in the value and as right at the upper
+end of the interval, which is certain. It is deterministic and its n is the number of distinct
+replies. SePer-H clusters them in the order the search reached them, so that later replies cannot
+change the clusters.
 
-With `width`, samples are drawn until the interval is as narrow as asked for; `tracing.looks`
-says why that leaves the interval its level.
+With `width`, sampling stops when the interval is narrow enough; `tracing.statistics.looks` says why
+the interval keeps its level.
 
-What a reply that `max_tokens` cut off would have said is not known. The value is that of the other
-replies; for the interval those cut off count as wrong at its lower end and as right at its upper.
-The estimator tells how many they are; where they are more than half, nothing is measured.
+The meaning of a reply that `max_tokens` cut off is unknown. The value is that of the other replies;
+in the interval those cut off count as wrong at its lower end and as right at its upper, whether
+replies are sampled or enumerated. The estimator names their number; where they are more than half
+(of an enumeration: of its probability), nothing is measured.
 
 Source: eq. 6-11 and Algorithm 1; prompt, stop strings, weights and directions from the code.
 """
@@ -31,74 +33,76 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeVar
 
-from hopscope.runtime import answers
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Entailment, Reader
+from hopscope.runtime.ports import Display, Entailment, Reader
+from hopscope.runtime.texts import answers
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing import cut_off, intervals, looks
-from hopscope.tracing.belief import Aggregation, Direction, Weighting
-from hopscope.tracing.clustering import Clustering, Equivalence
-from hopscope.tracing.meters import _asking, _replies
-from hopscope.tracing.meters._asking import Content, Unmeasured
-from hopscope.tracing.meters._beliefs import Belief, Rules
-from hopscope.tracing.meters._context import Shown, cut
-from hopscope.tracing.meters._judging import Judge, Kind, Level
-from hopscope.tracing.meters._replies import Replies
+from hopscope.tracing.asking import asking, cut_off
+from hopscope.tracing.asking.asking import Content, Unmeasured
+from hopscope.tracing.asking.context import ShownContext, cut
+from hopscope.tracing.beliefs import sampled_replies
+from hopscope.tracing.beliefs.belief import Aggregation, Direction, Weighting
+from hopscope.tracing.beliefs.beliefs import Belief, BeliefOptions
+from hopscope.tracing.beliefs.judging import BeliefKind, BeliefLevel, BeliefScorer
+from hopscope.tracing.beliefs.sampled_replies import Replies
+from hopscope.tracing.pairs.clustering import Clustering, EquivalenceRule
+from hopscope.tracing.statistics import intervals, looks
 
+DISPLAY = Display("SePer", unit="probability", gold=True, full_bar=1.0)
 Method = Literal["sample", "enumerate"]
-Found = TypeVar("Found", Belief, Level)
+Result = TypeVar("Result", Belief, BeliefLevel)
 
 
 @dataclass(frozen=True)
 class SePer:
-    """A utility meter. All contexts of a call go to the reader in one call, and the entailment
-    model is asked about the texts of all together; equal contexts are measured once."""
+    """A utility meter. All contexts of a call go to the reader in one call, and their texts to the
+    entailment model together; equal contexts are measured once."""
 
     reader: Reader
-    """Whose belief it is."""
+    """Gives the replies."""
     entailment: Entailment
-    """Says which replies mean the same as a gold or as each other."""
+    """Decides which replies mean the same as a gold or as each other."""
     _: KW_ONLY
     method: Method = "sample"
-    """How the reader's replies are come by; `enumerate` needs one that can branch."""
+    """The source of the replies; `enumerate` needs a reader that can branch."""
     samples: int = 10
-    """N, or with `width` the most; each is drawn from its own random stream."""
+    """N, or with `width` the maximum; each is drawn from its own random stream."""
     width: float | None = None
-    """Of the 95 % interval at which to stop sampling; None draws all samples."""
+    """The width of the 95 % interval at which sampling stops; None draws all samples."""
     temperature: float = 1.0
-    """Of sampling; the weights always come from the raw distribution. At 0 there is one reply, the
-    greedy one, which is no sample: n is 1 and there is no interval."""
+    """Sampling temperature; the weights always come from the raw distribution. At 0 there is one
+    reply, the greedy one, which is not a sample: n is 1 and there is no interval."""
     bound: float = 0.01
-    """Enumerate until no more than this probability is uncovered, or"""
+    """Enumerate until at most this probability is uncovered, or"""
     budget: int = 1000
     """until this many next-token distributions were read for one context."""
     max_tokens: int = 64
-    """Of a reply, which also ends at a newline, "Question:" or "Context:"."""
+    """The length limit of a reply, which also ends at a newline, "Question:" or "Context:"."""
     context_words: int = 512
-    """The context ends after so many words, as in the paper's code; 0 shows all of it."""
+    """The length limit of the context, in words, as in the paper's code; 0 shows all of it."""
     seed: int = 0
-    """Of the sampling."""
+    """Seed of the sampling."""
     thinking: Literal["each", "once"] = "each"
-    """Of a reader that thinks: whether each sample has a thought of its own, or all answers are
-    drawn behind one thought, the first sample's. docs/metrics.md says what each estimates."""
-    kind: Kind = "soft"
+    """For a reader that thinks: `each` sample has its own thought, or all answers follow one
+    thought, the first sample's. docs/metrics.md says what each estimates."""
+    kind: BeliefKind = "soft"
     """`soft` is SePer-S, meter name `seper`; `hard` is SePer-H, `seper_hard`."""
     weight: Weighting = "lennorm"
-    """Of samples; an enumerated reply weighs its probability."""
+    """The weights of samples; an enumerated reply weighs its probability."""
     direction: Direction = "max"
-    """Of entailment between reply and gold; soft only."""
+    """The direction of entailment between reply and gold; soft only."""
     golds: Aggregation | None = None
-    """None is `max` for soft and `union` for hard."""
-    equivalence: Equivalence = "bi"
-    """What puts two replies into one cluster; hard only."""
-    match: Equivalence = "loose"
-    """What makes a cluster's first reply agree with a gold; hard only."""
+    """The aggregation over golds; None is `max` for soft and `union` for hard."""
+    equivalence: EquivalenceRule = "bi"
+    """Decides whether two replies share a cluster; hard only."""
+    match: EquivalenceRule = "loose"
+    """Decides whether a cluster's first reply agrees with a gold; hard only."""
     threshold: float = 0.5
     """The τ of `threshold` equivalence."""
     clustering: Clustering = "first-match"
 
     def __post_init__(self) -> None:
-        """Raises UsageError for options that no value can come of."""
+        """Raises UsageError for invalid options."""
         if self.samples < 1 or self.max_tokens < 1:
             raise UsageError("SePer needs at least one sample of at least one token")
         if self.temperature < 0 or not 0 <= self.threshold <= 1:
@@ -125,8 +129,8 @@ class SePer:
         return "seper" if self.kind == "soft" else "seper_hard"
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(
+    def _belief_options(self) -> BeliefOptions:
+        return BeliefOptions(
             weight=self.weight,
             direction=self.direction,
             golds_soft=self.golds or "max",
@@ -139,7 +143,7 @@ class SePer:
 
     @property
     def _sizes(self) -> tuple[int, ...]:
-        """At how many samples to look whether they are enough."""
+        """The numbers of samples after which to check the interval's width."""
         if self.temperature == 0:
             return (1,)
         several = self.width is not None and callable(getattr(self.reader, "more", None))
@@ -147,27 +151,27 @@ class SePer:
 
     @property
     def estimator(self) -> str:
-        """The formula and its options, enough to compute a value again."""
-        rules = self._rules
+        """The formula and its options, enough to reproduce a value."""
+        belief_options = self._belief_options
         options: dict[str, object] = {"max_tokens": self.max_tokens}
         if self.method == "enumerate":
             options |= {"method": "enumerate", "bound": self.bound, "budget": self.budget}
         else:
             options |= {"samples": self._sizes[-1], "temperature": self.temperature}
-            options |= {"weight": rules.weight}
+            options |= {"weight": belief_options.weight}
         if self.width is not None:
             options |= {"width": self.width, "looks": "-".join(map(str, self._sizes))}
         if self.kind == "soft":
-            options |= {"direction": rules.direction, "golds": rules.golds_soft}
+            options |= {"direction": belief_options.direction, "golds": belief_options.golds_soft}
         else:
             options |= {
-                "golds": rules.golds_hard,
-                "equivalence": rules.equivalence,
-                "match": rules.match,
-                "clustering": rules.clustering,
+                "golds": belief_options.golds_hard,
+                "equivalence": belief_options.equivalence,
+                "match": belief_options.match,
+                "clustering": belief_options.clustering,
             }
-            if "threshold" in (rules.equivalence, rules.match):
-                options["threshold"] = rules.threshold
+            if "threshold" in (belief_options.equivalence, belief_options.match):
+                options["threshold"] = belief_options.threshold
         options |= {
             "normaliser": "squad",
             "prompt": "short_answer",
@@ -178,7 +182,7 @@ class SePer:
             options["thinking"] = "once"
         if self.method == "enumerate":
             options["interval"] = "certain"
-        elif rules.weight != "raw" and self.temperature > 0:
+        elif belief_options.weight != "raw" and self.temperature > 0:
             options["interval"] = "clopper-pearson-kish-unseen"
         return f"seper-{self.kind}({', '.join(f'{k}={v}' for k, v in options.items())})"
 
@@ -187,48 +191,49 @@ class SePer:
     ) -> list[Measurement]:
         """The belief in the golds on each evidence set, in [0, 1] but for `weight=raw`.
 
-        Only pairs of texts that can change the value are asked about.
+        Only pairs of texts that can change the value are classified.
 
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
         contexts = [cut(evidence, self.context_words) for evidence in evidences]
-        found = self._judged(question, contexts, lambda judge, r: judge.levels(r, self.kind))
+        levels = self._scored(question, contexts, lambda scorer, r: scorer.levels(r, self.kind))
         return [
             self._measurement(level, context)
-            for level, context in zip(found, contexts, strict=True)
+            for level, context in zip(levels, contexts, strict=True)
         ]
 
     def beliefs(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Belief | Unmeasured]:
-        """The same with everything behind it: replies, weights, entailments, clusters, both kinds,
-        and which passages were not shown.
+        """The same with all intermediate results: replies, weights, entailments, clusters, both
+        kinds, and the passages that were not shown.
 
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
         contexts = [cut(evidence, self.context_words) for evidence in evidences]
-        found = self._judged(question, contexts, Judge.beliefs)
+        beliefs = self._scored(question, contexts, BeliefScorer.beliefs)
         return [
             belief
             if isinstance(belief, Unmeasured)
             else belief.model_copy(update={"cut": context.cut, "dropped": context.dropped})
-            for belief, context in zip(found, contexts, strict=True)
+            for belief, context in zip(beliefs, contexts, strict=True)
         ]
 
-    def _judged(
+    def _scored(
         self,
         question: Question,
-        contexts: Sequence[Shown],
+        contexts: Sequence[ShownContext],
         by: Callable[
-            [Judge, Mapping[Content, Replies | Unmeasured]], dict[Content, Found | Unmeasured]
+            [BeliefScorer, Mapping[Content, Replies | Unmeasured]],
+            dict[Content, Result | Unmeasured],
         ],
-    ) -> list[Found | Unmeasured]:
+    ) -> list[Result | Unmeasured]:
         golds = answers.distinct(question.answers)
         if not golds:
             return [Unmeasured("no gold answer to believe in") for _ in contexts]
-        asked = _asking.requests(
+        requests = asking.requests(
             question.text,
             [context.passages for context in contexts],
             n=self._sizes[-1],
@@ -236,76 +241,78 @@ class SePer:
             max_tokens=self.max_tokens,
             seed=self.seed,
         )
-        judge = Judge(self.entailment, question.text, golds, self._rules)
-        found: dict[Content, Found | Unmeasured] = {}
+        scorer = BeliefScorer(self.entailment, question.text, golds, self._belief_options)
+        results: dict[Content, Result | Unmeasured] = {}
         if self.thinking == "once":
-            asked, unmeasured = _asking.thought_once(self.reader, asked)
-            found |= unmeasured
+            requests, unmeasured = asking.thought_once(self.reader, requests)
+            results |= unmeasured
         if self.method == "enumerate":
-            replies = _replies.enumerated(self.reader, asked, bound=self.bound, budget=self.budget)
-            found |= by(judge, replies)
+            replies = sampled_replies.enumerated(
+                self.reader, requests, bound=self.bound, budget=self.budget
+            )
+            results |= by(scorer, replies)
         else:
-            drawn = _replies.Sampled(self.reader, asked)
-            open_contexts = list(asked)
+            sampler = sampled_replies.ReplySampler(self.reader, requests)
+            open_contexts = list(requests)
             for size in self._sizes if open_contexts else ():
-                replies = drawn.upto(size, open_contexts, self.weight)
-                found |= by(judge, replies)
-                open_contexts = [key for key in replies if self._too_wide(found[key])]
+                replies = sampler.upto(size, open_contexts, self.weight)
+                results |= by(scorer, replies)
+                open_contexts = [key for key in replies if self._too_wide(results[key])]
                 if not open_contexts:
                     break
         return [
-            self._explained(found[_asking.content(context.passages)], context)
+            self._explained(results[asking.content(context.passages)], context)
             for context in contexts
         ]
 
-    def _explained(self, found: Found | Unmeasured, context: Shown) -> Found | Unmeasured:
-        """A reason why nothing was measured also tells what `context_words` dropped."""
-        if not isinstance(found, Unmeasured) or not context.dropped:
-            return found
+    def _explained(self, result: Result | Unmeasured, context: ShownContext) -> Result | Unmeasured:
+        """The result; a reason also names the passages that `context_words` dropped."""
+        if not isinstance(result, Unmeasured) or not context.dropped:
+            return result
         dropped = ", ".join(context.dropped)
-        return Unmeasured(f"{found.reason}; context_words had dropped {dropped}")
+        return Unmeasured(f"{result.reason}; context_words had dropped {dropped}")
 
-    def _too_wide(self, found: Belief | Level | Unmeasured) -> bool:
-        if self.width is None or isinstance(found, Unmeasured):
+    def _too_wide(self, result: Belief | BeliefLevel | Unmeasured) -> bool:
+        if self.width is None or isinstance(result, Unmeasured):
             return False
-        if isinstance(found, Belief):
-            value = found.soft if self.kind == "soft" else found.hard
-            found = Level(
+        if isinstance(result, Belief):
+            value = result.soft if self.kind == "soft" else result.hard
+            result = BeliefLevel(
                 value,
-                found.drawn or found.weights,
-                found.uncovered,
-                found.unseen,
-                found.samples,
-                found.cut_off,
+                result.drawn or result.weights,
+                result.uncovered,
+                result.unseen,
+                result.samples,
+                result.cut_off,
             )
-        low, high = self._interval(found)
+        low, high = self._interval(result)
         return low is None or high is None or high - low > self.width
 
-    def _interval(self, level: Level) -> tuple[float | None, float | None]:
+    def _interval(self, level: BeliefLevel) -> tuple[float | None, float | None]:
         value = self._value(level)
+        # Replies that were cut off count as wrong for the lower end and as right for the upper.
+        wrong = value * (1 - level.cut)
+        right = min(1.0, wrong + level.cut)
         if level.uncovered is not None:
-            return value, min(1.0, value + level.uncovered)
+            return wrong, min(1.0, right + level.uncovered)
         if self.weight == "raw" or self.temperature == 0:
             return None, None
         each = looks.level_each(len(self._sizes))
-        # What was cut off counts as wrong for the lower end and as right for the upper.
-        wrong = value * (1 - level.cut)
-        right = min(1.0, wrong + level.cut)
         low, _ = intervals.weighted_mean(wrong, level.weights, each, unseen=level.unseen)
         _, high = intervals.weighted_mean(right, level.weights, each, unseen=level.unseen)
         return low, high
 
-    def _value(self, level: Level) -> float:
-        # A sum of weights that should be 1 may miss it.
+    def _value(self, level: BeliefLevel) -> float:
+        # Rounding hides that the weights may sum to slightly more or less than 1.
         raw = self.weight == "raw" and self.method == "sample"
         return level.value if raw else round(level.value, 12)
 
-    def _measurement(self, level: Level | Unmeasured, context: Shown) -> Measurement:
+    def _measurement(self, level: BeliefLevel | Unmeasured, context: ShownContext) -> Measurement:
         seed = self.seed if self.method == "sample" else None
         if isinstance(level, Unmeasured):
             return Measurement(value=None, reason=level.reason, seed=seed, estimator=self.estimator)
         low, high = self._interval(level)
-        drawn, estimator = len(level.weights), _asking.as_asked(self.estimator, level.samples)
+        drawn, estimator = len(level.weights), asking.as_asked(self.estimator, level.samples)
         return Measurement(
             value=self._value(level),
             n=drawn,

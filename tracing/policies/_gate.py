@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.types import Decision, Generation
-from hopscope.tracing.draft import draft
+from hopscope.tracing.signals.draft import draft
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Adaptive-RAG's idea: tell from the question alone whether to retrieve never, once or repeatedly.
+"""Adaptive-RAG's idea: the question alone decides whether to retrieve never, once or repeatedly.
 
 Jeong, Baek, Cho, Hwang, Park: Adaptive-RAG, NAACL 2024 (arXiv 2403.14403) train a T5; here it is a
-linear model over the words and pairs of words of the question, learned by
-`hopscope budget fit --kind classifier`. The label is the least number of retrievals with which the
-question was answered best, 2 standing for as many as the workflow wants.
+linear model over the words and pairs of words of the question, fitted by
+`hopscope budget fit --kind classifier`. The label is the smallest number of retrievals with the
+best answer; 2 means as many as the workflow wants.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
-from hopscope.tracing.policies._classifier_file import ClassifierFile
-from hopscope.tracing.policies._learned import read
+from hopscope.tracing.learned.classifier_file import ClassifierFile
+from hopscope.tracing.learned.files import read
 
 MANY = 2
 
 
 @dataclass(frozen=True)
-class Classifier:
+class ClassifierPolicy:
     file: ClassifierFile
     name: str = "classifier"
 
@@ -34,5 +34,5 @@ class Classifier:
 
 
 def build(*, file: Path, workflow: str, reader_name: str) -> Policy:
-    """`workflow` and `reader_name` are the run's, which the file must be for."""
-    return Classifier(read(ClassifierFile, file, workflow=workflow, reader=reader_name))
+    """`workflow` and `reader_name` are the run's; the file must be for these."""
+    return ClassifierPolicy(read(ClassifierFile, file, workflow=workflow, reader=reader_name))

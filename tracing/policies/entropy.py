@@ -5,13 +5,13 @@ One of the plain uncertainty scores that win or tie in AdaRAGUE's study (arXiv 2
 
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
-from hopscope.tracing.draft import entropies
 from hopscope.tracing.policies._gate import Gate
+from hopscope.tracing.signals.draft import entropies
 
 
-def mean(found: Generation, reader: Reader) -> float:
-    told = entropies(found, reader)
-    return sum(told) / len(told)
+def mean(draft: Generation, reader: Reader) -> float:
+    values = entropies(draft, reader)
+    return sum(values) / len(values)
 
 
 def build(*, threshold: float = 0.3) -> Policy:

@@ -1,19 +1,19 @@
 """Retrieve while some token of the draft is less probable than a threshold.
 
-The condition of FLARE (arXiv 2305.06983) as a policy of any workflow: there on the next sentence,
-here on the short answer from the evidence so far.
+The condition of FLARE (arXiv 2305.06983) as a policy of any workflow: FLARE tests the next
+sentence, this policy the short answer from the evidence so far.
 """
 
 from math import exp
 
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
-from hopscope.tracing.draft import logprobs
 from hopscope.tracing.policies._gate import Gate
+from hopscope.tracing.signals.draft import logprobs
 
 
-def least(found: Generation, reader: Reader) -> float:
-    return exp(min(logprobs(found, reader)))
+def least(draft: Generation, reader: Reader) -> float:
+    return exp(min(logprobs(draft, reader)))
 
 
 def build(*, threshold: float = 0.8) -> Policy:

@@ -1,15 +1,15 @@
 """Stop when the last retrieval did little for the reader's confidence in its own answer.
 
 The gain is GroGU after the last step minus GroGU before it (see `tracing.meters.grogu`), which
-needs no gold. Before the first retrieval there is no gain to go by, and it retrieves.
+needs no gold. Before the first retrieval there is no gain, and it retrieves.
 """
 
 from dataclasses import dataclass
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
-from hopscope.tracing.draft import before_last
 from hopscope.tracing.meters.grogu import GroGU
+from hopscope.tracing.signals.draft import before_last
 
 
 @dataclass(frozen=True)

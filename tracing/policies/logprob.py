@@ -5,13 +5,13 @@ One of the plain uncertainty scores of AdaRAGUE's study (arXiv 2501.12835).
 
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
-from hopscope.tracing.draft import logprobs
 from hopscope.tracing.policies._gate import Gate
+from hopscope.tracing.signals.draft import logprobs
 
 
-def mean(found: Generation, reader: Reader) -> float:
-    told = logprobs(found, reader)
-    return sum(told) / len(told)
+def mean(draft: Generation, reader: Reader) -> float:
+    values = logprobs(draft, reader)
+    return sum(values) / len(values)
 
 
 def build(*, threshold: float = -0.3) -> Policy:

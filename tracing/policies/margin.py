@@ -2,12 +2,12 @@
 
 TARG (arXiv 2511.09803) drafts a prefix without context once; here the draft is the short answer
 from the evidence so far, before each retrieval. The margin is a lower bound, see
-`tracing.draft.margin`.
+`tracing.signals.draft.margin`.
 """
 
 from hopscope.runtime.ports import Policy
-from hopscope.tracing.draft import margin
 from hopscope.tracing.policies._gate import Gate
+from hopscope.tracing.signals.draft import margin
 
 
 def build(*, threshold: float = 0.7) -> Policy:

@@ -5,12 +5,12 @@ One of the plain uncertainty scores of AdaRAGUE's study (arXiv 2501.12835).
 
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
-from hopscope.tracing.draft import entropies
 from hopscope.tracing.policies._gate import Gate
+from hopscope.tracing.signals.draft import entropies
 
 
-def highest(found: Generation, reader: Reader) -> float:
-    return max(entropies(found, reader))
+def highest(draft: Generation, reader: Reader) -> float:
+    return max(entropies(draft, reader))
 
 
 def build(*, threshold: float = 0.7) -> Policy:

@@ -1,8 +1,8 @@
-"""Retrieve with probability `p` each time: what an adaptive policy must beat at the same number of
-retrievals.
+"""Retrieve with probability `p` each time: the baseline that an adaptive policy must beat at the
+same number of retrievals.
 
-The draw follows from seed, question and number of retrievals alone, so a run that goes on after a
-break decides as it would have.
+The draw depends only on seed, question and number of steps, so a resumed run decides as an
+uninterrupted one.
 """
 
 from dataclasses import dataclass

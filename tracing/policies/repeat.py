@@ -1,12 +1,12 @@
-"""Stop when a retrieval leaves the answer as it was: two drafts in a row are equal once
-normalised. The plain rule that TASR adds a margin to (arXiv 2606.13814).
+"""Stop when a retrieval does not change the answer: two drafts in a row are equal after
+normalisation. TASR adds a margin to this plain rule (arXiv 2606.13814).
 """
 
 from dataclasses import dataclass
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
-from hopscope.tracing.draft import before_last, draft, same
+from hopscope.tracing.signals.draft import before_last, draft, same
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""Ask the reader whether it has what it needs; stop when it says yes.
+"""Ask the reader whether it knows enough; stop when it says yes.
 
-The verbal counterpart of the uncertainty gates; small models nearly always say the same.
+The verbal counterpart of the uncertainty gates; small models nearly always give the same reply.
 """
 
 from dataclasses import dataclass
 
-from hopscope.runtime.errors import ContextOverflow
+from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.ports import Moment, Policy, Reader
-from hopscope.runtime.prompts import system
+from hopscope.runtime.prompting.prompts import system
 from hopscope.runtime.types import Decision, GenerationRequest, Message, Prompt
 
 TASK = (
@@ -30,9 +30,9 @@ class SelfReport:
     def _ask(self, moment: Moment, reader: Reader) -> bool:
         for kept in range(len(moment.evidence), -1, -1):
             evidence = moment.evidence[:kept]
-            asked = f"Question: {moment.question.text}\n{TASK}"
+            task = f"Question: {moment.question.text}\n{TASK}"
             prompt = Prompt(
-                messages=(system(evidence), Message(role="user", content=asked)),
+                messages=(system(evidence), Message(role="user", content=task)),
                 shown=tuple(passage.key for passage in evidence),
             )
             request = GenerationRequest(
@@ -40,7 +40,7 @@ class SelfReport:
             )
             try:
                 [[generation]] = reader.generate([request])
-            except ContextOverflow:
+            except ContextOverflowError:
                 if not kept:
                     raise
                 continue

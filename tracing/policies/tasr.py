@@ -1,9 +1,9 @@
 """TASR: stop when the answer repeats and the calibrated margin of the draft exceeds a threshold.
 
 TASR (arXiv 2606.13814): the normalised answer equals that of the round before, and the margin,
-calibrated by isotonic regression to the probability of being right, is above 0.25. Here the margin
-is that of `tracing.draft.margin`; a `calibration` file of `hopscope budget fit --kind tasr` maps it
-to a probability, without one it counts as it is.
+calibrated by isotonic regression to the probability of a right answer, is above 0.25. Here the
+margin is that of `tracing.signals.draft.margin`; a `calibration` file of
+`hopscope budget fit --kind tasr` maps it to a probability, without one the raw margin counts.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
-from hopscope.tracing.draft import before_last, draft, margin, same
-from hopscope.tracing.policies._calibration import Calibration
-from hopscope.tracing.policies._learned import read
+from hopscope.tracing.learned.calibration import Calibration
+from hopscope.tracing.learned.files import read
+from hopscope.tracing.signals.draft import before_last, draft, margin, same
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Tasr:
         value = margin(now, reader)
         value = self.calibration.of(value) if self.calibration else value
         stop = repeats and value > self.threshold
-        told = "repeats" if repeats else "has changed"
+        change = "repeats" if repeats else "has changed"
         return Decision(
             policy=self.name,
             retrieve=not stop,
-            reason=f"the answer {told}, margin {value:.3f} against {self.threshold:g}",
+            reason=f"the answer {change}, margin {value:.3f} against {self.threshold:g}",
             signals={"repeats": float(repeats), "margin": value},
         )
 
@@ -47,7 +47,7 @@ class Tasr:
 def build(
     *, threshold: float = 0.25, calibration: Path | None = None, workflow: str, reader_name: str
 ) -> Policy:
-    """`workflow` and `reader_name` are the run's, which a calibration must be for."""
+    """`workflow` and `reader_name` are the run's; a calibration must be for these."""
     if calibration is None:
         return Tasr(threshold, None)
     return Tasr(threshold, read(Calibration, calibration, workflow=workflow, reader=reader_name))

@@ -1,15 +1,15 @@
-"""Value of information: retrieve while what the best continuation is predicted to gain is more than
-its price.
+"""Value of information: retrieve while the predicted gain of the best continuation exceeds its
+price.
 
     retrieve  ⇔  predicted gain > price · predicted cost
 
 The gain is that of stopping at the best later point instead of here, in correctness or SePer, and
-not of the next retrieval alone: the first hop of a chain earns nothing by itself. It is predicted
-from signals without gold (`tracing.signals`) by trees that `hopscope budget fit` has learned
-backward over stored runs; the price is what makes the mean spend of those runs meet the budget.
+not of the next retrieval alone: the first hop of a chain earns nothing by itself. Trees predict it
+from signals without gold (`tracing.signals`); `hopscope budget fit` fits them backward over stored
+runs. The price is set so that the mean spend of those runs meets the budget.
 
-Signals cost, too. What is free is looked at first; a draft, and then a comparison of drafts, is
-asked for only where the decision is in doubt, by margins that are learned as well.
+Signals cost, too. Free signals come first; the reader writes a draft, and then drafts are compared,
+only if the decision is in doubt, by margins that are fitted as well.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from pathlib import Path
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision, digest
-from hopscope.tracing.caching import CachedReader
-from hopscope.tracing.policies._learned import read
-from hopscope.tracing.policies._value_file import ValueFile
-from hopscope.tracing.signals import gather
+from hopscope.tracing.learned.files import read
+from hopscope.tracing.learned.value_file import ValueFile
+from hopscope.tracing.signals.gathering import gather
+from hopscope.tracing.wrappers.cached import CachedReader
 
 
 @dataclass(frozen=True)
-class Value:
+class ValuePolicy:
     file: ValueFile
     label: str
 
@@ -38,28 +38,28 @@ class Value:
         remembering = CachedReader(reader)  # the draft is needed by two stages
         for staged in head.stages:
             known |= gather(staged.stage, moment, remembering)
-            found = staged.predict(head.inputs(known, self.file.signals))
-            price = self.file.price * found.cost
-            if abs(found.gain - price) >= staged.doubt:
+            predicted = staged.predict(head.inputs(known, self.file.signals))
+            price = self.file.price * predicted.cost
+            if abs(predicted.gain - price) >= staged.doubt:
                 break
-        worth = found.gain > price
+        worth = predicted.gain > price
         sign = ">" if worth else "≤"
         return Decision(
             policy=self.name,
             retrieve=worth,
-            reason=f"gain {found.gain:+.3f} {sign} {price:.3f} for {found.cost:.0f} tokens, by "
-            f"signals up to {staged.stage!r}",
+            reason=f"gain {predicted.gain:+.3f} {sign} {price:.3f} for {predicted.cost:.0f} "
+            f"tokens, by signals up to {staged.stage!r}",
             stage=staged.stage,
             signals=known,
-            gain=found.gain,
-            low=found.low,
-            high=found.high,
-            cost=found.cost,
+            gain=predicted.gain,
+            low=predicted.low,
+            high=predicted.high,
+            cost=predicted.cost,
             price=self.file.price,
         )
 
 
 def build(*, file: Path, workflow: str, reader_name: str) -> Policy:
-    """`workflow` and `reader_name` are the run's, which the file must be for."""
-    found = read(ValueFile, file, workflow=workflow, reader=reader_name)
-    return Value(found, digest(found.model_dump_json())[:8])
+    """`workflow` and `reader_name` are the run's; the file must be for these."""
+    values = read(ValueFile, file, workflow=workflow, reader=reader_name)
+    return ValuePolicy(values, digest(values.model_dump_json())[:8])

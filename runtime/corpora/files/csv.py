@@ -1,22 +1,22 @@
-"""Comma-separated values, with fields in quotes where they need them.
+"""Comma-separated values with optional quotes around fields.
 
-The first line names the columns, unless the columns are given as numbers. Semicolons separate where
-the first line has them and no comma, as spreadsheets of many countries write them.
+The first line names the columns, unless the user gives columns by number. If the first line has
+semicolons and no comma, semicolons separate, as in spreadsheets of many countries.
 """
 
 import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record, lines, opened, row
+from hopscope.runtime.corpora.records.json_records import LONGEST, Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord, lines, opened, row
 from hopscope.runtime.errors import CorpusError
-from hopscope.runtime.json_records import LONGEST, Reading
 
 SUFFIXES = (".csv",)
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
-    # The library has one limit for all: so that it holds for nobody less than its own.
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
+    # The library has one limit for the whole process: it is only raised, never lowered.
     csv.field_size_limit(max(LONGEST, csv.field_size_limit()))
     names: list[str] | None = None
     with opened(path, reading) as stream:
@@ -29,9 +29,7 @@ def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
             try:
                 values = next(rows, None)
             except csv.Error as error:
-                raise CorpusError(
-                    f"{path}, line {line}: no CSV that can be read: {error}"
-                ) from None
+                raise CorpusError(f"{path}, line {line}: the CSV cannot be read: {error}") from None
             if values is None:
                 return
             if not values:

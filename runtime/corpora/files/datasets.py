@@ -1,16 +1,16 @@
-"""What the `datasets` library's `save_to_disk` writes: Arrow streams (extra `parquet`).
+"""Folders of the `datasets` library's `save_to_disk`: Arrow streams (extra `parquet`).
 
-They are read by pyarrow, batch by batch; `datasets` itself is not needed. Of a dictionary of splits
-all are read, in its order.
+pyarrow reads them batch by batch, without `datasets` itself. All splits of a dictionary are read,
+in its order.
 """
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record
-from hopscope.runtime.errors import CorpusError, MissingExtra
-from hopscope.runtime.json_records import Reading
+from hopscope.runtime.corpora.records.json_records import Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord
+from hopscope.runtime.errors import CorpusError, MissingExtraError
 
 SUFFIXES = ()
 STATE = "state.json"
@@ -18,11 +18,11 @@ SPLITS = "dataset_dict.json"
 
 
 def matches(folder: Path) -> bool:
-    """Whether a folder is one that `save_to_disk` wrote."""
+    """Whether `save_to_disk` wrote the folder."""
     return (folder / STATE).is_file() or (folder / SPLITS).is_file()
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     if not matches(path):
         raise CorpusError(f"{path} has neither {STATE} nor {SPLITS}: give a folder of save_to_disk")
     if (path / SPLITS).is_file():
@@ -32,12 +32,12 @@ def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
         yield from _split(path, reading)
 
 
-def _split(folder: Path, reading: Reading) -> Iterator[Record]:
+def _split(folder: Path, reading: Reading) -> Iterator[FileRecord]:
     try:
         import pyarrow
         from pyarrow import ipc
     except ImportError:
-        raise MissingExtra("Arrow", "parquet") from None
+        raise MissingExtraError("Arrow", "parquet") from None
     number = 0
     for file in _listed(folder / STATE, "_data_files"):
         path = folder / file
@@ -46,7 +46,7 @@ def _split(folder: Path, reading: Reading) -> Iterator[Record]:
                 for batch in stream:
                     for value in batch.to_pylist():
                         number += 1
-                        yield Record(value, number, f"{file} of {folder.name}, row")
+                        yield FileRecord(value, number, f"{file} of {folder.name}, row")
             reading.bytes_read += path.stat().st_size
         except (pyarrow.ArrowException, OSError) as error:
             raise CorpusError(f"{path}, after row {number}: cannot be read: {error}") from None

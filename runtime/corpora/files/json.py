@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record
-from hopscope.runtime.json_records import JsonRecords, Reading
+from hopscope.runtime.corpora.records.json_records import JsonRecords, Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord
 
 SUFFIXES = (".jsonl", ".json", ".ndjson")
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     for line, value in JsonRecords(path, reading):
-        yield Record(value, line)
+        yield FileRecord(value, line)

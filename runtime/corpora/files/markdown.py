@@ -1,14 +1,14 @@
 """Markdown: each section is a passage, titled by the headings above it.
 
-Front matter is left out, but for its title. What stands in fences is no heading.
+Front matter is left out, except its title. Lines within fences are no headings.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record, whole
-from hopscope.runtime.json_records import Reading
+from hopscope.runtime.corpora.records.json_records import Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord, whole
 
 SUFFIXES = (".md", ".markdown")
 BETWEEN = " > "
@@ -17,11 +17,11 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _TITLE = re.compile(r"title:[ \t]*(.*)$")
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     content = whole(path, reading).splitlines()
     begins, title = _front_matter(content)
     above = {0: title or path.name.partition(".")[0] or path.name}
-    held: list[str] = []
+    section: list[str] = []
     line, fence = begins + 1, ""
     for number, text in enumerate(content[begins:], begins + 1):
         if mark := _FENCE.match(text):
@@ -31,31 +31,31 @@ def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
                 fence = ""
         heading = None if fence else _HEADING.match(text)
         if heading is None:
-            held.append(text)
+            section.append(text)
             continue
-        yield from _section(above, held, line)
-        held, line = [], number
+        yield from _section(above, section, line)
+        section, line = [], number
         level = len(heading[1])
         above = {each: named for each, named in above.items() if each < level}
         above[level] = (heading[2] or "").strip().rstrip("#").strip()
         if level == 1:
             above.pop(0, None)
-    yield from _section(above, held, line)
+    yield from _section(above, section, line)
 
 
 def _front_matter(content: list[str]) -> tuple[int, str]:
-    """The lines it takes, and the title it gives."""
+    """The number of its lines, and its title."""
     if not content or content[0].strip() != "---":
         return 0, ""
     for number, text in enumerate(content[1:], 2):
         if text.strip() in ("---", "..."):
             titles = filter(None, map(_TITLE.match, content[:number]))
-            return number, next((found[1].strip().strip("\"'") for found in titles), "")
+            return number, next((match[1].strip().strip("\"'") for match in titles), "")
     return 0, ""
 
 
-def _section(above: dict[int, str], held: list[str], line: int) -> Iterator[Record]:
-    text = "\n".join(held).strip()
+def _section(above: dict[int, str], section: list[str], line: int) -> Iterator[FileRecord]:
+    text = "\n".join(section).strip()
     if text:
         title = BETWEEN.join(filter(None, (above[level] for level in sorted(above))))
-        yield Record({"title": title, "text": text}, line)
+        yield FileRecord({"title": title, "text": text}, line)

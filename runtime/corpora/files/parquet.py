@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record
-from hopscope.runtime.errors import CorpusError, MissingExtra
-from hopscope.runtime.json_records import Reading
+from hopscope.runtime.corpora.records.json_records import Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord
+from hopscope.runtime.errors import CorpusError, MissingExtraError
 
 SUFFIXES = (".parquet",)
 ROWS = 1000
-"""Held at a time."""
+"""Rows of a batch."""
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise MissingExtra("Parquet", "parquet") from None
+        raise MissingExtraError("Parquet", "parquet") from None
     number = 0
     before, size = reading.bytes_read, path.stat().st_size
     try:
@@ -25,8 +25,8 @@ def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
             for batch in file.iter_batches(batch_size=ROWS):
                 for value in batch.to_pylist():
                     number += 1
-                    yield Record(value, number, "row")
+                    yield FileRecord(value, number, "row")
                 reading.bytes_read = before + size * number // file.metadata.num_rows
     except (pyarrow.ArrowException, OSError) as error:
-        raise CorpusError(f"{path}, after row {number}: no Parquet to be read: {error}") from None
+        raise CorpusError(f"{path}, after row {number}: Parquet cannot be read: {error}") from None
     reading.bytes_read = before + size

@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record
-from hopscope.runtime.errors import CorpusError, MissingExtra
-from hopscope.runtime.json_records import LONGEST, Reading
+from hopscope.runtime.corpora.records.json_records import LONGEST, Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord
+from hopscope.runtime.errors import CorpusError, MissingExtraError
 
 SUFFIXES = (".pdf",)
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What pypdf raises, besides errors of its own, on files that are not as the standard says."""
+"""Errors of pypdf, besides its own types, on files that break the standard."""
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     try:
         from pypdf import PdfReader
         from pypdf.errors import PyPdfError
     except ImportError:
-        raise MissingExtra("PDF", "pdf") from None
+        raise MissingExtraError("PDF", "pdf") from None
     stem, size, number = path.name.rpartition(".")[0], path.stat().st_size, 0
     try:
         with path.open("rb") as file:
@@ -31,7 +31,9 @@ def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
                     problem = f"the page has more than {LONGEST >> 20} MiB of text"
                     raise CorpusError(f"{path}, page {number}: {problem}")
                 if text:
-                    yield Record({"title": f"{title}, page {number}", "text": text}, number, "page")
+                    yield FileRecord(
+                        {"title": f"{title}, page {number}", "text": text}, number, "page"
+                    )
     except (PyPdfError, OSError, *_DAMAGE) as error:
         raise CorpusError(f"{path}, page {number}: cannot be read: {error}") from None
     reading.bytes_read += size

@@ -1,15 +1,17 @@
-"""A plain text, which is one passage; its title is the file's name. See `--chunk` for long ones."""
+"""A plain text as one passage, titled by the file's name. `--chunk` splits long ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record, whole
-from hopscope.runtime.json_records import Reading
+from hopscope.runtime.corpora.records.json_records import Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord, whole
 
 SUFFIXES = (".txt", ".text")
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     text = whole(path, reading)
     if text.strip():
-        yield Record({"title": path.name.partition(".")[0] or path.name, "text": text.strip()}, 1)
+        yield FileRecord(
+            {"title": path.name.partition(".")[0] or path.name, "text": text.strip()}, 1
+        )

@@ -1,19 +1,19 @@
-"""Tab-separated values, a record a line, such as DPR's psgs_w100.tsv and MS MARCO's collection.tsv.
+"""Tab-separated values, one record per line: DPR's psgs_w100.tsv, MS MARCO's collection.tsv.
 
-The first line names the columns, unless the columns are given as numbers. A field that begins and
-ends with a quote loses both, and doubled quotes inside are one; other quotes are text.
+The first line names the columns, unless the user gives columns by number. A field that begins and
+ends with a quote loses both, and doubled quotes inside become one; other quotes are text.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from hopscope.runtime.corpora.reading import Columns, Record, lines, opened, row
-from hopscope.runtime.json_records import Reading
+from hopscope.runtime.corpora.records.json_records import Reading
+from hopscope.runtime.corpora.records.reading import Columns, FileRecord, lines, opened, row
 
 SUFFIXES = (".tsv",)
 
 
-def read(path: Path, reading: Reading, columns: Columns) -> Iterator[Record]:
+def read(path: Path, reading: Reading, columns: Columns) -> Iterator[FileRecord]:
     names: list[str] | None = None
     with opened(path, reading) as stream:
         for number, line in enumerate(lines(path, stream), 1):

@@ -1,0 +1,1 @@
+"""The library behind `import hopscope`: sessions, parts by name, credit of stored runs."""

@@ -1,0 +1,88 @@
+"""Credits of several stored runs, each measured as it or its experiment was unless told
+otherwise."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hopscope.api.credit_runs import Crediting, Defaults, Given, Wanted
+from hopscope.api.stored import Arm
+from hopscope.runtime.errors import HopscopeError
+from hopscope.runtime.types import Run
+from hopscope.store.store import Store
+from hopscope.tracing.reports.appraised import Appraised
+
+_log = logging.getLogger(__name__)
+
+
+class Credited(NamedTuple):
+    """A run that was measured."""
+
+    label: str
+    """Of its arm, or its workflow."""
+    run: Run
+    found: Appraised
+    known: bool
+    """It had been measured in the same way before."""
+    not_shared: dict[str, list[str]]
+    """As of `Crediting.not_shared`."""
+
+
+class Creditings:
+    """One `Crediting` for each of the settings that the runs' defaults lead to."""
+
+    def __init__(self, store: Store, given: Given) -> None:
+        self._store = store
+        self._given = given
+        self._of_experiments: dict[str, Wanted] = {}
+        self._made: list[tuple[Wanted, Crediting]] = []
+
+    def each(self, ids: Mapping[str, Arm | None], *, again: bool) -> Iterator[Credited]:
+        """Measure the runs in turn and store their credits. A run that cannot be measured is left
+        out, with a warning.
+
+        Args:
+            ids: of runs, with the arm of those that an experiment names.
+            again: measures runs of experiments also where that was done in the same way before.
+
+        Raises:
+            HopscopeError: the only run cannot be measured, or the settings fit no run.
+        """
+        for number, (run_id, arm) in enumerate(ids.items(), start=1):
+            if len(ids) > 1:
+                _log.info(f"run {number} of {len(ids)}")
+            crediting = self.of(run_id, arm)
+            try:
+                run = self._store.load(run_id)
+                known = crediting.known(self._store, run) if arm and not again else None
+                found = known or crediting.credit(run)
+                if known is None:
+                    self._store.save_credits(found.credits, [found.appraisal])
+            except HopscopeError as error:
+                if len(ids) == 1:
+                    raise
+                _log.warning(f"run {run_id[:12]} is not measured: {error}")
+                continue
+            label = arm.label if arm else run.workflow
+            yield Credited(label, run, found, known is not None, crediting.not_shared(found, run))
+
+    def of(self, run_id: str, arm: Arm | None) -> Crediting:
+        """
+        Raises:
+            HopscopeError: the settings are not possible for any run.
+        """
+        wanted = self._wanted(run_id, arm)
+        known = next((made for before, made in self._made if before == wanted), None)
+        if known is None:
+            known = Crediting(wanted)
+            self._made.append((wanted, known))
+        return known
+
+    def _wanted(self, run_id: str, arm: Arm | None) -> Wanted:
+        if arm is None:
+            return self._given.wanted(Defaults.of_run(self._store, run_id))
+        if arm.experiment not in self._of_experiments:
+            settings = self._store.experiments.find(arm.experiment).settings
+            wanted = self._given.wanted(Defaults.of_experiment(settings))
+            self._of_experiments[arm.experiment] = wanted
+        return self._of_experiments[arm.experiment]

@@ -1,0 +1,169 @@
+"""The parts of a session as users give them: a name, or the part itself."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+
+from hopscope.runtime import code_files
+from hopscope.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from langgraph.graph import StateGraph
+    from langgraph.graph.state import CompiledStateGraph
+
+    from hopscope.runtime.execution.run import Workflow
+    from hopscope.runtime.ports import Entailment, Policy, Reader, Retriever
+
+
+Part = TypeVar("Part")
+
+
+class Invocable(Protocol):
+    """A retriever of LangChain, or another object with `invoke(query)`."""
+
+    @property
+    def invoke(self) -> Callable[..., Any]: ...
+
+
+ReaderPart: TypeAlias = "str | Reader | tuple[Any, Any]"
+"""A reader's name, a reader, or a model of transformers with its tokenizer."""
+RetrieverPart: TypeAlias = "str | Retriever | Callable[..., Any] | Invocable"
+"""A retriever's name, a retriever, or a function `(query, k) -> passages`."""
+EntailmentPart: TypeAlias = "str | Entailment"
+PolicyPart: TypeAlias = "str | Policy"
+WorkflowPart: TypeAlias = (
+    "str | Workflow | StateGraph[Any, Any, Any, Any] | CompiledStateGraph[Any, Any, Any, Any]"
+)
+"""A workflow's name, a workflow, or a graph of LangGraph."""
+
+
+def named(part: Part) -> Part:
+    """Run the Python files that a text names, and put the names of their components in their
+    place; return other parts unchanged.
+
+    Raises:
+        UsageError: such a file cannot be run.
+    """
+    return cast(Part, code_files.named(part)) if isinstance(part, str) else part
+
+
+def reader(part: ReaderPart) -> "Reader":
+    """
+    Raises:
+        UsageError: there is no such reader, or the object is not one.
+        ReaderError: its server cannot be reached.
+    """
+    if isinstance(part, str):
+        from hopscope.api import parts
+
+        return parts.reader(part)
+    if isinstance(part, tuple):
+        from hopscope.runtime.adapters.reader import of_model
+
+        if len(part) != 2:
+            raise UsageError(f"reader: give a pair (model, tokenizer), not {len(part)} objects")
+        return of_model(*part)
+    _has(part, "reader", ("generate", "score"), "a name, or a pair (model, tokenizer)")
+    return part
+
+
+def retriever(part: RetrieverPart, reader: "Reader", *, seed: int) -> "Retriever":
+    """`reader` and `seed` are for the stages that a name may hold, such as reranking.
+
+    Raises:
+        UsageError: there is no such retriever, or the object is not one.
+        RetrieverError: an index is damaged.
+    """
+    if isinstance(part, str):
+        from hopscope.api import retrieval
+
+        return retrieval.retriever(part, reader, seed=seed)
+    if callable(getattr(part, "search", None)) and isinstance(getattr(part, "name", None), str):
+        found: Retriever = part  # type: ignore[assignment]  # has the methods of one
+        return found
+    from hopscope.runtime.adapters.retriever import of_callable
+
+    return of_callable(part)
+
+
+def entailment(part: EntailmentPart) -> "Entailment":
+    """
+    Raises:
+        UsageError: there is no such entailment, or the object is not one.
+    """
+    if isinstance(part, str):
+        from hopscope.api import parts
+
+        return parts.entailment(part)
+    _has(part, "entailment", ("classify",), "a name")
+    return part
+
+
+def policy(part: PolicyPart, *, workflow: str, reader_name: str) -> "Policy | None":
+    """None for `native`, which needs none.
+
+    Raises:
+        UsageError: there is no such policy, or it does not fit the workflow or the reader.
+    """
+    if isinstance(part, str):
+        from hopscope.api import spending
+
+        return spending.policy(part, workflow=workflow, reader_name=reader_name)
+    _has(part, "policy", ("decide",), "a name", named=False)
+    return part
+
+
+def workflow(part: WorkflowPart, options: Mapping[str, str]) -> "Workflow":
+    """
+    Raises:
+        UsageError: there is no such workflow or option, or the object is not a workflow.
+    """
+    if isinstance(part, str):
+        from hopscope.api import parts
+
+        return parts.workflow(part, dict(options))
+    from hopscope.runtime.execution.run import Workflow
+
+    if options:
+        raise UsageError(
+            f"the options {', '.join(options)} do not apply to a workflow that is already built: "
+            "build it with them"
+        )
+    if isinstance(part, Workflow):
+        return part
+    from hopscope.runtime.adapters.workflow import of_graph
+
+    return of_graph(part)
+
+
+def texts(options: Mapping[str, object] | None) -> dict[str, str]:
+    """Options as text, as on the command line: numbers, lists and objects as JSON.
+
+    Raises:
+        UsageError: they are no mapping of names.
+    """
+    import json
+    from pathlib import Path
+
+    if not isinstance(options, Mapping | None):
+        raise UsageError(f'options: give names with values, as in {{"k": 5}}, not {options!r}')
+    return {
+        key: str(named(value)) if isinstance(value, str | Path) else json.dumps(value)
+        for key, value in (options or {}).items()
+    }
+
+
+def _has(
+    part: object, kind: str, methods: tuple[str, ...], instead: str, *, named: bool = True
+) -> None:
+    """
+    Raises:
+        UsageError: it lacks a method of the port, or a name.
+    """
+    missing = [f"{method}()" for method in methods if not callable(getattr(part, method, None))]
+    if named and not isinstance(getattr(part, "name", None), str):
+        missing.append("name")
+    if missing:
+        raise UsageError(
+            f"{kind}: {type(part).__name__} has no {' and no '.join(missing)}; give {instead}, or "
+            f"an object with the methods of hopscope.runtime.ports.{kind.capitalize()}"
+        )

@@ -1,0 +1,1 @@
+"""Runs and credits as a person sees them: on a terminal, in a notebook."""

@@ -1,0 +1,363 @@
+"""`hopscope budget`: explain decisions, learn and compare policies, divide a total."""
+
+from enum import StrEnum
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hopscope.api import parts
+from hopscope.api.stored import find
+from hopscope.api.views import render
+from hopscope.api.views.grid import Column, Grid
+from hopscope.cli.commands.run import Database, Json, ReaderSpec, Seed, ThinkingSpec, WorkflowName
+from hopscope.cli.commands.show import RunSpec
+from hopscope.cli.options import code_options
+from hopscope.cli.options.help import BUDGET, MEASURING, PLACES, SELECTION
+from hopscope.cli.options.written import Overwrite, check_free
+from hopscope.runtime.code_files import shown
+
+if TYPE_CHECKING:
+    from hopscope.lab.budget.frontier import Comparison
+    from hopscope.tracing.reports.decisions import DecisionOutcome
+
+app = typer.Typer(
+    help="Explain retrieval decisions, learn policies and divide a budget.", no_args_is_help=True
+)
+
+
+class Kind(StrEnum):
+    value = "value"
+    classifier = "classifier"
+    tasr = "tasr"
+
+
+class Worth(StrEnum):
+    correctness = "correctness"
+    seper = "seper"
+
+
+class Axis(StrEnum):
+    tokens = "tokens"
+    retrievals = "retrievals"
+
+
+ExperimentName = Annotated[
+    str,
+    typer.Argument(metavar="EXP", help="An experiment's name."),
+]
+ArmName = Annotated[
+    str | None,
+    typer.Option(
+        "--workflow",
+        "-w",
+        metavar="NAME",
+        help="A workflow of the experiment; required if it has several.",
+        envvar="HOPSCOPE_BUDGET_ARM",
+        rich_help_panel=SELECTION,
+    ),
+]
+Utility = Annotated[
+    Worth,
+    typer.Option(
+        help="The worth of stopping: correctness of the short answer there, or seper, the "
+        "measured belief in the right answer.",
+        envvar="HOPSCOPE_UTILITY",
+        rich_help_panel=MEASURING,
+    ),
+]
+
+
+@app.callback()
+def _group() -> None:
+    """Explain retrieval decisions, learn policies and divide a budget."""
+
+
+@app.command("explain")
+def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> None:
+    """Show each retrieval decision of a run, its reasons and its outcome."""
+    from hopscope.store.store import Store
+    from hopscope.tracing.reports import decisions
+    from hopscope.tracing.reports.report import of_shown
+
+    with Store.open(db, create=False, reading=True) as store:
+        found = find(store, run)
+        credits = store.credits(found.id)
+    rows = decisions.explain(found, of_shown(credits))
+    if json:
+        render.print_json([row.model_dump(mode="json") for row in rows])
+        return
+    render.say(f"{found.id[:12]}  {found.workflow}  ended by {found.stop_reason or found.status}")
+    if not rows and str(found.stop_reason).startswith("budget_"):
+        render.note("nothing was decided before a retrieval: the limit was met within a step")
+    elif not rows:
+        render.note("nothing was decided: the run had no --policy, and met no limit")
+    for row in rows:
+        render.say("\n".join(_told(row)))
+
+
+def _told(row: "DecisionOutcome") -> list[str]:
+    decided = row.decision
+    choice = "retrieve" if decided.retrieve else "stop"
+    plural = "" if decided.retrieval == 1 else "s"
+    lines = [
+        f"{row.step:3d}  after {decided.retrieval} retrieval{plural}: {choice}"
+        f"  ({render.plain(decided.policy)})",
+        f"     {render.plain(decided.reason)}",
+    ]
+    if decided.gain is not None:
+        between = f"[{decided.low:+.3f}, {decided.high:+.3f}]" if decided.low is not None else ""
+        lines.append(
+            f"     predicted gain {decided.gain:+.3f} {between} for {decided.cost:.0f} tokens at "
+            f"{decided.price:.2g} each"
+        )
+    if decided.signals:
+        told = ", ".join(f"{name} {value:.3g}" for name, value in decided.signals.items())
+        lines.append(f"     {told}")
+    realised = f"{row.gain:+.3f}" if row.gain is not None else f"unknown: {row.reason}"
+    regret = f", regret {row.regret:.3f}" if row.regret is not None else ""
+    lines.append(f"     realised gain {realised}, {row.tokens} tokens{regret}")
+    return lines
+
+
+@app.command("fit")
+def fit(
+    experiment: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="EXP",
+            help="The experiment whose runs to learn from.",
+            envvar="HOPSCOPE_BUDGET_FROM",
+            rich_help_panel=SELECTION,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The policy file to write.",
+            envvar="HOPSCOPE_BUDGET_OUT",
+            rich_help_panel=PLACES,
+        ),
+    ],
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="For value: tokens=N, the mean tokens per question, the cost of deciding "
+            "included.",
+            envvar="HOPSCOPE_BUDGET",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
+    kind: Annotated[
+        Kind, typer.Option(help="The policy to learn.", envvar="HOPSCOPE_BUDGET_KIND")
+    ] = Kind.value,
+    workflow: ArmName = None,
+    utility: Utility = Worth.correctness,
+    file: code_options.Files = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    db: Database = None,
+) -> None:
+    """Learn a policy from an experiment, for --policy of `hopscope run` and `eval`."""
+    from hopscope.lab.budget import classify
+    from hopscope.lab.budget import fit as learning
+    from hopscope.lab.budget.calibrate import calibrate
+    from hopscope.lab.budget.stored import of_experiment
+    from hopscope.lab.export.sheets import whole
+    from hopscope.runtime.errors import UsageError
+
+    tokens = _tokens(budget) if kind is Kind.value else 0.0
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
+    check_free([out], overwrite=overwrite)
+    found = of_experiment(db, experiment, workflow, utility.value)
+    paths = [each.path for each in found.paths]
+    name, reader = found.workflow, found.reader.name
+    render.progress(f"learning from {len(paths)} questions")
+    learned: Any
+    if kind is Kind.value:
+        learned = learning.fit(
+            paths,
+            workflow=name,
+            reader=reader,
+            utility=utility.value,
+            budget=tokens,
+            fitting=learning.Fitting(seed=seed),
+            source=experiment,
+        ).file
+    elif kind is Kind.classifier:
+        learned = classify.learn(paths, workflow=name, reader=reader, source=experiment)
+    else:
+        learned = calibrate(paths, workflow=name, reader=reader, source=experiment)
+    with whole(out) as unfinished:
+        unfinished.write_text(learned.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    render.progress("")
+    figures = getattr(learned, "learned", {})
+    if "utility" in figures:
+        render.say(
+            f"{utility.value} {figures['utility']:.3f} with {figures['tokens']:.0f} tokens and "
+            f"{figures['retrievals']:.2f} retrievals per question ({figures['estimator']})"
+        )
+    setting = ",calibration=" if kind is Kind.tasr else ":"
+    render.note(
+        f"{kind.value} policy of {len(paths)} questions written to {out}: use it with "
+        f"--policy {kind.value}{setting}{out}"
+    )
+
+
+def _tokens(budget: str | None) -> float:
+    from hopscope.runtime import specs
+    from hopscope.runtime.errors import UsageError
+
+    given = specs.pairs([budget] if budget else [])
+    if set(given) != {"tokens"}:
+        raise UsageError("give the budget as --budget tokens=N, the mean tokens per question")
+    try:
+        tokens = float(given["tokens"])
+    except ValueError:
+        raise UsageError(f"--budget tokens={given['tokens']}: that is no number") from None
+    if not (tokens >= 0 and isfinite(tokens)):
+        raise UsageError(f"--budget tokens={given['tokens']}: give a number from 0 on")
+    return tokens
+
+
+@app.command("frontier")
+def frontier(
+    experiment: ExperimentName,
+    workflow: ArmName = None,
+    utility: Utility = Worth.correctness,
+    file: code_options.Files = None,
+    by: Annotated[
+        Axis, typer.Option(help="The cost to save.", envvar="HOPSCOPE_BUDGET_BY")
+    ] = Axis.tokens,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            min=100,
+            help="Bootstrap resamples.",
+            envvar="HOPSCOPE_BUDGET_RESAMPLES",
+            rich_help_panel=MEASURING,
+        ),
+    ] = 1000,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE.svg",
+            help="Draw the frontiers.",
+            envvar="HOPSCOPE_BUDGET_PLOT",
+            rich_help_panel=PLACES,
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    seed: Seed = 0,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Compare all policies' utility per cost on the runs of an experiment.
+
+    Learned policies are tested on questions that they have not learned from.
+    """
+    from hopscope.lab.budget import frontier as fronts
+    from hopscope.lab.budget.fit import Fitting
+    from hopscope.lab.budget.stored import of_experiment
+    from hopscope.lab.budget.sweeps import sweep
+
+    check_free([plot] if plot else [], overwrite=overwrite)
+    found = of_experiment(db, experiment, workflow, utility.value)
+    swept = sweep(
+        found.paths, found.reader, fitting=Fitting(seed=seed), seed=seed, progress=render.progress
+    )
+    render.progress("resampling")
+    ends = [swept.never, swept.native]
+    sweeps = [*swept.policies, swept.oracle]
+    if by is Axis.retrievals:
+        ends = [each.by_retrievals for each in ends]
+        sweeps = [each.by_retrievals for each in sweeps]
+    reference = "value" if "value" not in swept.missing else sweeps[0].policy
+    compared = fronts.compare(
+        sweeps, never=ends[0], native=ends[1], reference=reference, resamples=resamples, seed=seed
+    )
+    render.progress("")
+    for name, reason in swept.missing.items():
+        render.note(f"{name} could not be tried: {reason}")
+    if plot is not None:
+        _draw(compared, plot, by.value, utility.value)
+    if json:
+        render.print_json(compared.model_dump(mode="json"))
+        return
+    out = render.out()
+    out.print(fronts.summary(compared, unit=by.value))
+    headings, *rows = fronts.cells(compared, unit=by.value)
+    columns = [Column(headings[0], wraps=14), *(Column(h, 1, right=True) for h in headings[1:])]
+    out.print(Grid(columns, rows, stacked=True))
+
+
+def _draw(compared: "Comparison", path: Path, unit: str, utility: str) -> None:
+    from hopscope.lab.budget.plot import draw
+    from hopscope.lab.export.sheets import whole
+
+    with whole(path) as unfinished:
+        unfinished.write_text(draw(compared, unit=unit, utility=utility), encoding="utf-8")
+
+
+@app.command("allocate")
+def allocate(
+    questions: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The questions: JSON lines with `question`."),
+    ],
+    policy: Annotated[
+        Path,
+        typer.Option(
+            "--policy",
+            metavar="FILE",
+            help="A policy file of `hopscope budget fit`.",
+            envvar="HOPSCOPE_BUDGET_POLICY",
+            rich_help_panel=BUDGET,
+        ),
+    ],
+    total: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Tokens to divide, beyond answering all without retrieval.",
+            envvar="HOPSCOPE_BUDGET_TOTAL",
+            rich_help_panel=BUDGET,
+        ),
+    ],
+    workflow: WorkflowName = "ircot",
+    reader: ReaderSpec = parts.TINY,
+    thinking: ThinkingSpec = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Divide a total of tokens among questions for the highest predicted gain."""
+    reader = parts.thoughtful(reader, thinking)
+    from hopscope.lab.budget.batch import questions_of, share_out
+    from hopscope.tracing.learned.files import read
+    from hopscope.tracing.learned.value_file import ValueFile
+
+    asked = questions_of(questions)
+    render.progress("loading the reader")
+    model = parts.reader(reader)
+    file = read(ValueFile, policy, workflow=shown(workflow), reader=model.name)
+    render.progress(f"looking at {len(asked)} questions")
+    shared = share_out(asked, file, model, total=total, seed=seed)
+    render.progress("")
+    if json:
+        render.print_json(shared.model_dump(mode="json") | {"gap": shared.gap})
+        return
+    for each, option in zip(asked, shared.chosen, strict=True):
+        figures = f"{option.retrievals}  {option.value:+.3f}  {option.cost:7.0f}"
+        render.say(f"{figures}  {render.plain(each.text)}")
+    render.say(
+        f"predicted gain {shared.value:.3f} of {shared.bound:.3f} at most, for "
+        f"{shared.cost:.0f} of {total:.0f} tokens",
+        stderr=True,
+    )

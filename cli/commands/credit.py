@@ -1,0 +1,261 @@
+"""`hopscope credit`: share the worth of stored runs by other rules, meters or counterfactuals."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.api import parts, stored
+from hopscope.api.credit_games import Against, Mode, Over
+from hopscope.api.credit_runs import Given
+from hopscope.api.views import credit_table, render
+from hopscope.cli.commands.run import Database, Json, ThinkingSpec, TraceContent, TraceFile
+from hopscope.cli.options import code_options
+from hopscope.cli.options import measuring as of
+from hopscope.cli.options.help import MEASURING, MODELS
+from hopscope.runtime import specs
+from hopscope.tracing.reports.appraised import Appraised
+
+if TYPE_CHECKING:
+    from hopscope.api.creditings import Credited
+    from hopscope.runtime.types import Run
+
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="RUN|EXPERIMENT",
+        help="Ids of runs or their beginnings, or names of experiments; by default the last run.",
+    ),
+]
+
+
+def credit(
+    runs: Runs = None,
+    rule: of.Rules = None,
+    meter: of.Meters = None,
+    counterfactual: Annotated[
+        Against,
+        typer.Option(
+            metavar="NAME",
+            help="The stand-in for a missing part: empty (nothing), random (random passages), or "
+            "leave-out (passages that others retrieved too).",
+            envvar="HOPSCOPE_COUNTERFACTUAL",
+            rich_help_panel=MEASURING,
+        ),
+    ] = Against.empty,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="frozen keeps later queries as recorded. replay runs the workflow again without "
+            "the step, with the run's reader and corpus.",
+            envvar="HOPSCOPE_MODE",
+            rich_help_panel=MEASURING,
+        ),
+    ] = Mode.frozen,
+    over: Annotated[
+        Over,
+        typer.Option(
+            help="Credit each step, or each passage within its step.",
+            envvar="HOPSCOPE_OVER",
+            rich_help_panel=MEASURING,
+        ),
+    ] = Over.steps,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            "--corpus",
+            metavar="CORPUS",
+            callback=code_options.of_component,
+            help="The corpus of replay and random; by default the experiment's, else hopland.",
+            envvar="HOPSCOPE_CORPUS",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            "--reader",
+            metavar="READER",
+            callback=code_options.of_component,
+            help="The reader that measures; by default the experiment's, else tiny.",
+            envvar="HOPSCOPE_READER",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    thinking: ThinkingSpec = None,
+    entailment: Annotated[
+        str | None,
+        typer.Option(
+            "--entailment",
+            metavar="NAME",
+            callback=code_options.of_component,
+            help="The judge of equal meaning; by default the experiment's, or the embedded one "
+            "that first measured the run, else lexical.",
+            envvar="HOPSCOPE_ENTAILMENT",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Answers sampled for each belief; by default as many as in the first measurement.",
+            envvar="HOPSCOPE_SAMPLES",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of all sampling; by default the run's.",
+            envvar="HOPSCOPE_SEED",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            metavar="KEY=VALUE",
+            callback=code_options.of_component,
+            help="An option of a meter or rule, as in seper.weight=uniform; repeatable; see "
+            "`hopscope list meters` and `list credit`. [env var: HOPSCOPE_METER_OPTIONS, one "
+            "a line]",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    gold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gold",
+            metavar="A",
+            help="A right answer for a single run; repeat for aliases. By default the run's own. "
+            "[env var: HOPSCOPE_CREDIT_GOLD, one a line]",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each",
+            help="Print the tables of each run of an experiment, not only the means.",
+            envvar="HOPSCOPE_CREDIT_EACH",
+        ),
+    ] = False,
+    file: code_options.Files = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Repeat measurements that are stored already.",
+            envvar="HOPSCOPE_CREDIT_AGAIN",
+        ),
+    ] = False,
+    db: Database = None,
+    trace_file: TraceFile = None,
+    trace_content: TraceContent = True,
+    json: Json = False,
+) -> None:
+    """Share the worth of stored runs among their steps or passages.
+
+    By default runs are measured with their own samples, models and options. Experiments print
+    means.
+
+    Workflows run again only with --mode replay. New credits are stored beside earlier ones as soon
+    as a run is measured. Of experiments, only missing measurements are made: the same command
+    resumes. A run that cannot be measured is reported and left out, and the exit code is 1.
+    """
+    given = Given(
+        rules=of.rules(rule) if rule else None,
+        meters=of.meters(meter) if meter else None,
+        corpus=corpus,
+        reader=reader,
+        thinking=thinking,
+        entailment=entailment,
+        samples=samples,
+        seed=seed,
+        options=specs.pairs(option or code_options.lines("HOPSCOPE_METER_OPTIONS")),
+        counterfactual=counterfactual,
+        mode=mode,
+        over=over,
+        golds=tuple(gold or parts.lines("HOPSCOPE_CREDIT_GOLD")),
+    )
+    if not _credit(
+        runs or [stored.LAST],
+        given,
+        db=db,
+        trace_file=trace_file,
+        trace_content=trace_content,
+        json=json,
+        each=each,
+        again=again,
+    ):
+        raise typer.Exit(1)
+
+
+def _credit(
+    specs: Sequence[str],
+    given: Given,
+    *,
+    db: str | None,
+    trace_file: Path | None,
+    trace_content: bool,
+    json: bool,
+    each: bool,
+    again: bool,
+) -> bool:
+    """Whether all runs could be measured.
+
+    Raises:
+        HopscopeError: the only one could not.
+    """
+    from hopscope.api.creditings import Creditings
+    from hopscope.runtime.errors import UsageError
+    from hopscope.store.store import Store
+    from hopscope.tracing.spans.evaluators import emit
+    from hopscope.tracing.spans.telemetry import captures_content, telemetry
+
+    before = 0
+    measured: list[tuple[str, Run, Appraised]] = []
+    with Store.open(db, create=False) as store:
+        ids = stored.ids(store, specs)
+        if given.golds and len(ids) > 1:
+            raise UsageError("--gold is the answer to one question: name one run")
+        several = any(ids.values())
+        explain = bool(given.rules or given.meters)
+        try:
+            for credited in Creditings(store, given).each(ids, again=again):
+                run, found = credited.run, credited.found
+                before += credited.known
+                measured.append((credited.label, run, found))
+                with telemetry(trace_file, warn=render.note):
+                    capture = trace_content and captures_content()
+                    emit(run, found.credits, capture=capture)
+                render.progress("")
+                if json or each or not several:
+                    credit_table.show(run, found, json=json)
+                    _say_missing(credited, explain=explain)
+        except KeyboardInterrupt:
+            so_far = f"{len(measured)} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
+            render.note(f"stopped: {so_far}the run has the credits it had")
+            raise typer.Exit(130) from None
+    if several and measured and not json:
+        credit_table.show_means(measured)
+    if before:
+        render.note(
+            f"{before} of {len(ids)} runs had been measured in this way and are shown as they are "
+            "stored: --again measures them, too"
+        )
+    return len(measured) == len(ids)
+
+
+def _say_missing(credited: "Credited", *, explain: bool) -> None:
+    if not credited.found.credits:
+        render.note("no step brought a passage that a model was shown: there is nothing to share")
+    elif explain:
+        for meter, rules in credited.not_shared.items():
+            render.note(
+                f"{meter} is not shared by {', '.join(rules)}: without documents its key "
+                "tokens follow another rule; -o grogu.score=entropy has one rule for both"
+            )

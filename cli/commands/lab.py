@@ -1,0 +1,320 @@
+"""`hopscope lab`: test the measurements where the truth is known."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.api import parts
+from hopscope.api.views import render
+from hopscope.cli.commands.run import Json, ReaderSpec, Seed, ThinkingSpec
+from hopscope.cli.options import code_options, sample
+from hopscope.cli.options.help import MEASURING, MODELS, SELECTION
+from hopscope.cli.options.sample import Order
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from hopscope.lab.dataset.ordering import Sample
+    from hopscope.lab.equivalence.data import LeftOut
+    from hopscope.lab.equivalence.evaluate import Agreement, Evaluation, LexicalMatch, Mistake
+    from hopscope.lab.running_suites import Suites
+    from hopscope.runtime.ports import Entailment
+
+app = typer.Typer()
+
+LEXICAL = "lexical"
+"""Here the papers' lexical match, which is a metric and no entailment."""
+LEXICAL_RULES = "lexical-rules"
+"""Here the entailment that is `lexical` everywhere else."""
+
+LEFT_OUT_NAMED = 10
+"""Records left out that the note on stderr names; `--json` has all."""
+
+
+class Part(StrEnum):
+    all = "all"
+    train = "train"
+    held_out = "held-out"
+
+
+@app.callback(invoke_without_command=True)
+def suites(
+    context: typer.Context,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            callback=code_options.of_component,
+            help="A suite of `hopscope list suites`; repeatable, by default all. "
+            "[env var: HOPSCOPE_LAB_ONLY, one a line]",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            envvar="HOPSCOPE_LAB_LIMIT",
+            help="Questions of each kind in each suite.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = 100,
+    seed: Seed = 0,
+    reader: ReaderSpec = parts.TINY,
+    thinking: ThinkingSpec = None,
+    other_reader: Annotated[
+        str | None,
+        typer.Option(
+            "--other-reader",
+            metavar="READER",
+            callback=code_options.of_component,
+            help="A weaker second reader, for suites that compare two; by default a small one, if "
+            "installed.",
+            envvar="HOPSCOPE_LAB_OTHER_READER",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool,
+        typer.Option("--markdown", help="Print Markdown tables.", envvar="HOPSCOPE_LAB_MARKDOWN"),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Test meters, credit rules and workflows on generated worlds with known truth."""
+    reader = parts.thoughtful(reader, thinking)
+    from hopscope.lab.running_suites import Suites
+    from hopscope.runtime.errors import UsageError
+
+    if context.invoked_subcommand is None:
+        if json and markdown:
+            raise UsageError("--json and --markdown exclude each other")
+        form = "json" if json else "markdown" if markdown else None
+        names = only or code_options.lines("HOPSCOPE_LAB_ONLY")
+        _run(Suites(names, reader, other_reader, seed=seed, limit=limit), form)
+
+
+def _run(suites: "Suites", form: str | None) -> None:
+    """Show what each suite found before the next begins; the form is json, markdown or None.
+
+    Raises:
+        typer.Exit: a suite failed.
+    """
+    from hopscope.lab.table_forms import terminal
+
+    found: dict[str, dict[str, JsonValue]] = {}
+    failed = False
+    try:
+        for outcome in suites.run():
+            figures = outcome.figures.items()
+            found[outcome.name] = {name: figure.model_dump(mode="json") for name, figure in figures}
+            failed = failed or outcome.failed
+            if outcome.tables and form != "json":
+                terminal.show(outcome.tables, form)
+                render.say("")
+    finally:
+        # Ctrl-C in the last suite must not lose the others' figures.
+        if form == "json":
+            render.print_json(found)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command("equivalence")
+def equivalence(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            envvar="HOPSCOPE_EQUIVALENCE_FILE",
+            help="Human judgements of answers in EVOUNA's format: a JSON list or lines.",
+        ),
+    ],
+    entailment: Annotated[
+        str,
+        typer.Option(
+            "--entailment",
+            metavar="NAME",
+            callback=code_options.of_component,
+            help="The judge of answers: equivalence, nli:MODEL, bem:MODEL, judge:READER, lexical "
+            "(here the papers' lexical match) or lexical-rules (the entailment called "
+            "lexical elsewhere).",
+            envvar="HOPSCOPE_EQUIVALENCE_ENTAILMENT",
+            rich_help_panel=MODELS,
+        ),
+    ] = "equivalence",
+    part: Annotated[
+        Part,
+        typer.Option(
+            "--part",
+            metavar="PART",
+            help="The questions: all, train (the half that trained the embedded model) or "
+            "held-out.",
+            envvar="HOPSCOPE_EQUIVALENCE_PART",
+            rich_help_panel=SELECTION,
+        ),
+    ] = Part.all,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            envvar="HOPSCOPE_EQUIVALENCE_LIMIT",
+            help="Use only the first N questions by --order.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    order: Annotated[
+        Order,
+        typer.Option(
+            "--order",
+            help="stratified: random, the same for the same questions. file: the order of the "
+            "file.",
+            envvar="HOPSCOPE_EQUIVALENCE_ORDER",
+            rich_help_panel=SELECTION,
+        ),
+    ] = Order.stratified,
+    mistakes: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            envvar="HOPSCOPE_EQUIVALENCE_MISTAKES",
+            help="Show N wrong judgements, the surest first, with their reasons.",
+        ),
+    ] = 0,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            min=100,
+            envvar="HOPSCOPE_EQUIVALENCE_RESAMPLES",
+            help="Bootstrap resamples.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = 2000,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Measure the agreement of an entailment with human judgements of answers.
+
+    Prints F1 and accuracy in percent for each system in FILE, with 95 % intervals.
+    """
+    from hopscope.lab.dataset import ordering
+    from hopscope.lab.equivalence.data import MEAN, judgements
+    from hopscope.lab.equivalence.evaluate import LexicalMatch, evaluate
+
+    judge: Entailment | LexicalMatch
+    if entailment == LEXICAL:
+        judge = LexicalMatch()
+    else:
+        judge = parts.entailment(LEXICAL if entailment == LEXICAL_RULES else entailment)
+    left_out: list[LeftOut] = []
+    judged, taken = ordering.sample(
+        judgements(file, part.value, tell=left_out.append),
+        limit,
+        order.value,
+        stratum=lambda _: (),
+        key=lambda one: one.question,
+        named=lambda one: one.record,
+    )
+    if left_out:
+        render.note(_left_out(left_out))
+    if part is not Part.held_out and entailment == "equivalence":
+        render.note(
+            "the embedded model learned from a half of EVOUNA's TriviaQA: where FILE holds that "
+            "set, --part held-out tells what it is worth"
+        )
+    sample.tell(taken)
+    render.progress(f"judging the answers to {len(judged)} questions")
+    found = evaluate(judged, judge, resamples=resamples, seed=seed)
+    render.progress("")
+    shown = found.mistakes[:mistakes]
+    if json:
+        render.print_json(
+            _as_json(found, judge, shown, left_out, taken, resamples=resamples, seed=seed)
+        )
+        return
+    rows = [(system, agreement) for system, agreement in found.systems.items()]
+    for name, agreement in [*rows, (MEAN, found.mean)]:
+        render.say(_line(name, agreement))
+    for mistake in shown:
+        render.say("\n".join(["", *_told(mistake, judge)]))
+
+
+def _left_out(records: Sequence["LeftOut"]) -> str:
+    named = [
+        f"record {each.record} ({', '.join(map(render.plain, each.fields))})"
+        for each in records[:LEFT_OUT_NAMED]
+    ]
+    more = [f"{len(records) - len(named)} more"] if len(records) > len(named) else []
+    count = f"{len(records)} record{'s' if len(records) > 1 else ''}"
+    return f"{count} left out because something is null: {', '.join([*named, *more])}"
+
+
+def _line(name: str, found: "Agreement") -> str:
+    f1, right = found.f1_interval, found.accuracy_interval
+    return (
+        f"{render.plain(name):12s} F1 {found.f1:6.2f} [{f1.low:6.2f}, {f1.high:6.2f}]   "
+        f"accuracy {found.accuracy:6.2f} [{right.low:6.2f}, {right.high:6.2f}]   n {found.n}"
+    )
+
+
+def _told(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[str]:
+    asked = mistake.answered
+    verdict = "right" if mistake.right else "wrong"
+    lines = [
+        f"{render.plain(mistake.system)}: people say {verdict}, P(right) {mistake.probability:.3f}",
+        f"  question  {render.plain(asked.question)}",
+        f"  golds     {render.plain(' / '.join(asked.golds))[:200]}",
+        f"  answer    {render.plain(asked.answer)[:200]}",
+    ]
+    if reasons := _reasons(mistake, judge):
+        told = ", ".join(f"{r['feature']} {r['contribution']:+.2f}" for r in reasons)
+        lines.append(f"  because   {told}")
+    return lines
+
+
+def _reasons(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[dict[str, object]]:
+    """The five features that spoke loudest, of a model that can tell."""
+    from hopscope.tracing.entailments.equivalence import Equivalence
+
+    if not isinstance(judge, Equivalence):
+        return []
+    return [reason._asdict() for reason in judge.explain(mistake.answered).reasons[:5]]
+
+
+def _as_json(
+    found: "Evaluation",
+    judge: "Entailment | LexicalMatch",
+    shown: "list[Mistake]",
+    left_out: Sequence["LeftOut"],
+    taken: "Sample | None",
+    *,
+    resamples: int,
+    seed: int,
+) -> dict[str, object]:
+    """By system, and their mean. What holds for all stands with each, so that every value has the
+    same form."""
+    from hopscope.lab.equivalence.data import MEAN
+
+    wrong: dict[str, list[object]] = {system: [] for system in found.systems}
+    for mistake in shown:
+        told = {
+            **mistake.answered._asdict(),
+            "right": mistake.right,
+            "probability": mistake.probability,
+            "reasons": _reasons(mistake, judge),
+        }
+        wrong[mistake.system].append(told)
+    return {
+        name: {
+            **agreement._asdict(),
+            "interval": f"95 % percentile bootstrap over questions, {resamples} resamples",
+            "seed": seed,
+            "sample": taken and taken.model_dump(mode="json"),
+            "left_out": [each.model_dump(mode="json") for each in left_out],
+            **({"mistakes": wrong[name]} if name in wrong and shown else {}),
+        }
+        for name, agreement in [*found.systems.items(), (MEAN, found.mean)]
+    }

@@ -1,0 +1,1 @@
+"""Commands that report on stored runs."""

@@ -1,0 +1,82 @@
+"""`hopscope score`: score the answers of stored runs by any metrics."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from hopscope.api import parts, stored
+from hopscope.api.views import render
+from hopscope.api.views.grid import Column, Grid
+from hopscope.cli.commands.run import Database, EntailmentSpec, Json, ReaderSpec, Seed, ThinkingSpec
+from hopscope.cli.options import code_options
+from hopscope.cli.options.help import MEASURING
+from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
+from hopscope.cli.views import measured
+from hopscope.lab.answer_metric import answer_metric
+from hopscope.runtime.code_files import shown
+
+if TYPE_CHECKING:
+    from hopscope.tracing.scoring.scores import Scores
+
+DEFAULT = ["exact_match", "f1", "contains"]
+
+MetricSpecs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="METRIC",
+        callback=code_options.of_component,
+        help="A metric of `hopscope list metrics`; repeatable. The first option follows a colon, "
+        "as in f1:spaced or bertscore:FOLDER,layer=9. By default exact_match, f1 and "
+        "contains. [env var: HOPSCOPE_METRICS, one a line]",
+        rich_help_panel=MEASURING,
+    ),
+]
+
+
+def score(
+    runs: RunIds = None,
+    metric: MetricSpecs = None,
+    workflow: OfWorkflow = None,
+    limit: Limit = None,
+    reader: ReaderSpec = parts.TINY,
+    thinking: ThinkingSpec = None,
+    entailment: EntailmentSpec = "lexical",
+    seed: Seed = 0,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Score the answers of stored runs, one by one and on average."""
+    reader = parts.thoughtful(reader, thinking)
+    from hopscope.tracing.scoring import scores
+
+    asked = list(dict.fromkeys(metric or code_options.lines("HOPSCOPE_METRICS") or DEFAULT))
+    built = {
+        shown(spec): answer_metric(spec, reader=reader, entailment=entailment) for spec in asked
+    }
+    found = scores.score(stored.load(db, runs, workflow=workflow, limit=limit), built, seed=seed)
+    if json:
+        render.print_json(found.model_dump(mode="json"))
+    else:
+        _show(found)
+
+
+def _show(found: "Scores") -> None:
+    names = list(found.averages)
+    figures = [Column(name, place, right=True) for place, name in enumerate(names, start=1)]
+    columns = [Column("run"), Column("workflow", wraps=12), *figures]
+    rows: list[tuple[str | Text, ...]] = [
+        (
+            row.id[:12],
+            Text(render.plain(row.workflow)),
+            *(render.number(row.scores[name].value) for name in names),
+            Text(f"{render.plain(row.question)} → {render.plain(row.answer) or 'none'}"),
+        )
+        for row in found.runs
+    ]
+    render.out().print(Grid([*columns, Column("question → answer", wraps=28)], rows))
+    for name, mean in found.averages.items():
+        render.out().print(Text(f"{name}  {measured.mean(mean)}"))
+    measured.say_why(m for row in found.runs for m in row.scores.values())

@@ -1,0 +1,72 @@
+"""The options of commands that measure."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from hopscope.api.appraiser import RULES
+from hopscope.cli.options import code_options
+from hopscope.cli.options.help import MEASURING
+from hopscope.tracing.meters import DEFAULT_METERS
+
+ALL = "all"
+NONE = "none"
+
+Meters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--meter",
+        metavar="METER",
+        callback=code_options.of_component,
+        help="A meter: seper, seper_hard, grogu or semantic_entropy; repeatable. By default the "
+        "first three.",
+        envvar="HOPSCOPE_METER",
+        rich_help_panel=MEASURING,
+    ),
+]
+MetersOrNone = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--meter",
+        metavar="METER",
+        callback=code_options.of_component,
+        help="A meter: seper, seper_hard, grogu or semantic_entropy; repeatable. By default the "
+        "first three; none only answers.",
+        envvar="HOPSCOPE_METER",
+        rich_help_panel=MEASURING,
+    ),
+]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        callback=code_options.of_component,
+        help="A rule that shares the gain: trajectory, solo, leave-one-out, shapley or all; "
+        "repeatable. By default all but solo.",
+        envvar="HOPSCOPE_RULE",
+        rich_help_panel=MEASURING,
+    ),
+]
+
+
+def meters(given: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of meters, with `_` for `-`; `none` alone is no meter."""
+    chosen = tuple(dict.fromkeys(_plain(name) for name in given or DEFAULT_METERS))
+    return () if chosen == (NONE,) else chosen
+
+
+def rules(given: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of rules, with `_` for `-`; `all` is every rule."""
+    from hopscope.runtime import components
+    from hopscope.tracing import credit
+
+    chosen = tuple(dict.fromkeys(_plain(name) for name in given or RULES))
+    return tuple(components.names(credit)) if ALL in chosen else chosen
+
+
+def _plain(name: str) -> str:
+    from hopscope.runtime import code_files
+
+    return name if code_files.is_code(name) else name.replace("-", "_")

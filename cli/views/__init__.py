@@ -1,0 +1,1 @@
+"""Progress, notes and reports that only the command line prints."""

@@ -1,0 +1,146 @@
+"""The summary that `hopscope eval` prints at the end; `hopscope compare` tells more."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from hopscope.api.views import render
+from hopscope.api.views.grid import Column, Grid
+from hopscope.cli.views import progress
+from hopscope.lab.experiments.tally import total
+from hopscope.store.runs.appraised import ORIGINAL
+from hopscope.tracing.answer_metrics import exact_match
+from hopscope.tracing.meters import DEFAULT_METERS
+from hopscope.tracing.scoring.metric import Case
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from hopscope.lab.experiments.estimate import Estimate
+    from hopscope.lab.experiments.tally import Tally
+    from hopscope.runtime.budget.prices import Price
+    from hopscope.store.experiments.records import Experiment, Item
+    from hopscope.store.store import Store
+
+REASONS = 5
+"""The largest number of kinds of failures printed."""
+
+
+def show(tally: "Tally", price: "Price", name: str) -> None:
+    render.out().print(progress.table(tally, price))
+    render.note(f"experiment {name} is kept: `hopscope compare {name}` tells more")
+
+
+def print_json(store: "Store", found: "Experiment") -> None:
+    """Settings, models and every item. All that differs between two goes with one seed is named
+    `created` or `seconds`."""
+    items = store.experiments.items(found.name)
+    credits = store.experiments.credits(
+        found.name, rules=["total"], passages=False, appraisal=ORIGINAL
+    )
+    appraisals = store.experiments.appraisals(found.name)
+    metric = exact_match.build()
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        outcome = item.outcome
+        row: dict[str, Any] = {
+            **item.entry.question.model_dump(mode="json"),
+            "workflow": item.arm,
+            "status": item.status,
+            "error": item.error and item.error.model_dump(),
+            "run": None,
+        }
+        if outcome is not None:
+            measured = appraisals.get(outcome.run_id, [])
+            [score] = metric.score([Case(item.question, outcome.answer)])
+            given = credits.get(outcome.run_id, [])
+            row["run"] = {
+                **outcome.model_dump(mode="json", exclude={"started", "run_id"}),
+                "id": outcome.run_id,
+                "exact_match": score.model_dump(mode="json"),
+                **{
+                    f"{meter}_delta": measurement.model_dump(mode="json")
+                    for meter in dict.fromkeys([*DEFAULT_METERS, *(c.meter for c in given)])
+                    if (measurement := total(given, meter))
+                },
+                "measuring": [
+                    {"usage": each.usage.model_dump(), "seconds": each.seconds} for each in measured
+                ],
+            }
+        rows.append(row)
+    whole = found.model_dump(mode="json")
+    render.print_json(
+        {
+            "experiment": whole,
+            "progress": store.experiments.progress(found.name).model_dump(),
+            "items": rows,
+        }
+    )
+
+
+def say_why(failed: "Sequence[Item]") -> None:
+    """Print the failures, each kind of error once."""
+    told: dict[str, str] = {}
+    kinds: Counter[str] = Counter()
+    for item in failed:
+        if item.error is not None:
+            kinds[item.error.type] += 1
+            told.setdefault(item.error.type, item.error.message)
+    render.note(f"{len(failed)} failed; `--retry-failed` tries them again")
+    for kind, count in kinds.most_common(REASONS):
+        render.note(f"{count} x {kind}: {render.plain(told[kind])}")
+
+
+def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> None:
+    if json:
+        estimates = [each.model_dump(mode="json") for each in found]
+        render.print_json({"experiment": name, "estimates": estimates})
+        return
+    columns = [
+        Column("workflow", wraps=14),
+        Column("left", 1, right=True),
+        Column("calls", 4, right=True),
+        Column("tokens in", 5, right=True),
+        Column("tokens out", 6, right=True),
+        Column("time", 2, right=True),
+        Column("cost", 3, right=True),
+        Column("going by", 7, wraps=12),
+    ]
+    rows = [
+        (
+            Text(render.plain(each.arm)),
+            f"{each.items:,}",
+            _about(each.calls),
+            _about(each.input_tokens),
+            _about(each.output_tokens) + _thought(each),
+            "-" if each.seconds is None else progress.duration(each.seconds),
+            "-" if each.cost is None else f"{each.cost:,.4f}",
+            f"{each.n} ({each.basis})",
+        )
+        for each in found
+    ]
+    render.out().print(Grid(columns, rows))
+    render.note("a dry run: nothing is kept; rows whose price is not known cost -")
+
+
+def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:
+    """Print the memory of the workers, if the system reports it."""
+    taken = hardware.get("worker_bytes")
+    if not isinstance(taken, int):
+        return
+    each = f"memory: {taken / 1e9:.1f} GB for each worker with its models loaded"
+    all_of_them = f", {workers * taken / 1e9:.1f} GB for {workers}" if workers > 1 else ""
+    render.note(
+        f"{each}{all_of_them}; the prompts that tiny and hf readers keep add up to twice their "
+        "prefix_cache, 512MB unless told"
+    )
+
+
+def _thought(each: "Estimate") -> str:
+    return f" ({_about(each.thinking_tokens)} thought)" if each.thinking_tokens else ""
+
+
+def _about(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"

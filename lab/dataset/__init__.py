@@ -1,0 +1,1 @@
+"""Datasets of questions: loading and ordering."""

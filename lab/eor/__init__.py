@@ -1,0 +1,1 @@
+"""Learning the weights of EoR's voter."""

@@ -1,0 +1,297 @@
+"""A whole dataset by one or more workflows, from Python: `hopscope eval` with a session's parts.
+
+An experiment whose parts are all named is the one that the command would make: either goes on with
+what the other began. Parts in memory stand in its settings by the names they have, from which they
+cannot be built again.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hopscope.api import given
+from hopscope.api.appraiser import split
+from hopscope.api.given import WorkflowPart
+from hopscope.api.measured_run import MeasuredRun
+from hopscope.api.session import Session
+from hopscope.api.views.frames import frame
+from hopscope.lab.comparison import Comparison, compare
+from hopscope.lab.dataset import dataset
+from hopscope.lab.dataset.dataset import Dataset
+from hopscope.lab.dataset.ordering import Order
+from hopscope.lab.experiments import execution, item_runner, planning
+from hopscope.lab.experiments.arms import arms, of_workflow
+from hopscope.lab.experiments.execution import AT_A_TIME
+from hopscope.lab.experiments.experiment import Settings
+from hopscope.lab.experiments.in_process import InProcessExecutor
+from hopscope.lab.experiments.item_runner import ItemRunner
+from hopscope.lab.experiments.planning import Plan
+from hopscope.lab.experiments.workers import ItemResult
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.execution.run import Workflow
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.types import Question
+from hopscope.store.experiments.records import Arm, ClaimedItem, DatasetEntry, Progress
+from hopscope.store.runs.appraised import ORIGINAL
+from hopscope.store.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_log = logging.getLogger(__name__)
+
+IN_MEMORY = "questions in memory"
+"""Stands for the file of an experiment whose questions come from none."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What became of the questions of a dataset. A notebook shows its means."""
+
+    name: str
+    store: Store
+    """Where it is kept; of the session that made it, and open as long as that."""
+
+    @property
+    def progress(self) -> Progress:
+        """How many items are where."""
+        return self.store.experiments.progress(self.name)
+
+    def runs(self) -> Iterator[MeasuredRun]:
+        """The runs there are, question by question, each loaded when it is wanted."""
+        for item in self.store.experiments.items(self.name):
+            if item.outcome is not None:
+                id = item.outcome.run_id
+                credits, appraisals = self.store.credits(id), self.store.appraisals(id)
+                yield MeasuredRun(self.store.load(id), credits, appraisals)
+
+    def compare(self, *others: str, tables: Sequence[str] = ("overview",)) -> Comparison:
+        """Tables over this experiment and others of the same database; `hopscope.compare` has more
+        to choose from.
+
+        Raises:
+            UsageError: there is no such experiment or table, or nothing is done yet.
+        """
+        return compare(self.name, *others, store=self.store, tables=tables)
+
+    def show(self) -> None:
+        """Print the means, as `hopscope compare -t overview` does."""
+        self.compare().show()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """One row for each question and workflow: the question, what became of it, and the total by
+        each meter, which is None where it was not measured."""
+        credits = self.store.experiments.credits(
+            self.name, rules=["total"], passages=False, appraisal=ORIGINAL
+        )
+        rows = []
+        for item in self.store.experiments.items(self.name):
+            outcome = item.outcome
+            row: dict[str, Any] = {
+                "id": item.question.id,
+                "question": item.question.text,
+                "gold": list(item.question.answers),
+                "workflow": item.arm,
+                "status": item.status,
+                "answer": outcome.answer if outcome else None,
+                "error": item.error.message if item.error else None,
+                "run": outcome.run_id if outcome else None,
+                "retrievals": outcome.retrievals if outcome else None,
+                "tokens": outcome.usage.tokens if outcome else None,
+                "seconds": outcome.seconds if outcome else None,
+            }
+            for credit in credits.get(outcome.run_id, ()) if outcome else ():
+                row[f"{credit.meter}_total"] = credit.measurement.value
+            rows.append(row)
+        return rows
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows of `to_dicts` as a data frame of pandas.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        rows = self.to_dicts()
+        return frame(rows, list(dict.fromkeys(key for row in rows for key in row)))
+
+    def _repr_html_(self) -> str:
+        return self.compare()._repr_html_()
+
+
+def evaluate(
+    session: Session,
+    data: str | Path | Iterable[Question],
+    *,
+    workflows: Sequence[WorkflowPart] | None = None,
+    name: str | None = None,
+    options: Mapping[str, object] | None = None,
+    k: int | None = None,
+    limit: int | None = None,
+    order: Order = "stratified",
+    threads: int = 1,
+    retry_failed: bool = False,
+) -> Experiment:
+    """Answer and measure all questions by each workflow, and keep them as an experiment. What is
+    done is kept: the same call goes on where it stopped.
+
+    It works in this process, with the parts of the session. `hopscope eval` has processes, clusters
+    and estimates of the cost.
+
+    Args:
+        data: a file, `hopland:dev`, `hopland:test`, or questions.
+        workflows: by default the session's; a text may hold options, as in `ircot:k=3`.
+        name: of the experiment; by default that of the data. Questions in memory need one.
+        options: as of the session, and before those.
+        k: passages per retrieval.
+        limit: asks only so many, the first by `order`; a larger one later adds to them.
+        threads: questions at a time; what they ask of the reader is computed together.
+        retry_failed: tries again what failed before.
+
+    Raises:
+        UsageError: something cannot be used, or an experiment of that name was begun otherwise.
+        CorpusError: the data are broken.
+        KeyboardInterrupt: Ctrl-C; what had begun was finished, and is kept.
+    """
+    for option, number in (("limit", limit), ("threads", threads)):
+        if number is not None and number < 1:
+            raise UsageError(f"{option}: give a number of at least 1, not {number}")
+    if isinstance(workflows, str):
+        workflows = [workflows]
+    if workflows is not None and not workflows:
+        raise UsageError("workflows: name at least one")
+    with session.turn:
+        found = _dataset(data, name)
+        name, store = name or found.name, session.store
+        texts, of_meters = split({**session.options, **given.texts(options)})
+        planned, live = _arms(session, workflows, texts, k)
+        settings = _settings(session, data, found, of_meters, limit=limit, order=order)
+        plan = planning.plan(name, settings, planned, found)
+
+        def start() -> InProcessExecutor:
+            return InProcessExecutor(lambda: _bench(session, plan, live, threads), threads=threads)
+
+        def report(claimed: ClaimedItem, done: ItemResult) -> None:
+            now = store.experiments.progress(name)
+            _log.info(f"{now.done} of {now.total} are done")
+
+        with execution.loaded(store, plan, start) as loaded:
+            stopped = execution.work(
+                store,
+                plan,
+                loaded,
+                retry_failed=retry_failed,
+                watching=lambda: nullcontext(report),
+                described={AT_A_TIME: threads},
+            )
+    result = Experiment(name, store)
+    if stopped:
+        now = result.progress
+        raise KeyboardInterrupt(
+            f"{now.done} of {now.total} are done and kept; the same call goes on with the rest"
+        )
+    return result
+
+
+def _dataset(data: str | Path | Iterable[Question], name: str | None) -> Dataset:
+    if isinstance(data, str | Path):
+        return dataset.load(str(data))
+    if name is None:
+        raise UsageError("name: questions in memory make an experiment that needs a name")
+    entries = tuple(DatasetEntry(question=question) for question in data)
+    if not entries:
+        raise UsageError("data: there is no question in it")
+    for of in ("id", "text"):
+        values = [value for entry in entries if (value := getattr(entry.question, of))]
+        if of == "text" and any(entry.question.id for entry in entries):
+            continue  # ids tell equal texts apart
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            raise UsageError(f"data: two questions have the {of} {twice!r}; drop one")
+    return Dataset(name=name, form="memory", entries=entries)
+
+
+def _settings(
+    session: Session,
+    data: str | Path | Iterable[Question],
+    found: Dataset,
+    options: dict[str, str],
+    *,
+    limit: int | None,
+    order: Order,
+) -> Settings:
+    named = session.parts
+    corpus, reader, judge = named.named_retriever, named.named_reader, named.named_entailment
+    return Settings(
+        data=dataset.location(data) if isinstance(data, str | Path) else IN_MEMORY,
+        form=found.form,
+        digest=found.digest,
+        order=order,
+        limit=limit,
+        corpus=corpus if isinstance(corpus, str) else session.retriever.name,
+        reader=reader if isinstance(reader, str) else session.reader.name,
+        entailment=judge if isinstance(judge, str) else session.entailment.name,
+        seed=session.seed,
+        samples=session.samples,
+        meters=session.meters,
+        rules=session.rules,
+        options=options,
+    )
+
+
+def _arms(
+    session: Session,
+    workflows: Sequence[WorkflowPart] | None,
+    options: dict[str, str],
+    k: int | None,
+) -> tuple[tuple[Arm, ...], dict[str, Workflow]]:
+    """The arms, those in memory last, and the workflows of these by label."""
+    if not isinstance(session.policy, str):
+        raise UsageError("policy: an experiment keeps its name; give a name, not an object")
+    wanted = [session.workflow] if workflows is None else list(workflows)
+    texts = [part for part in wanted if isinstance(part, str)]
+    live = [given.workflow(part, {}) for part in wanted if not isinstance(part, str)]
+    corpus = session.parts.named_retriever
+    named = arms(
+        texts,
+        options,
+        corpus=corpus if isinstance(corpus, str) else None,
+        k=k,
+        spend=session.spending,
+    )
+    labels = [arm.label for arm in named] + [workflow.name for workflow in live]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageError(f"workflows: {label} is given twice")
+    others = tuple(of_workflow(workflow, session.spending) for workflow in live)
+    return (*named, *others), {workflow.name: workflow for workflow in live}
+
+
+@contextmanager
+def _bench(
+    session: Session, plan: Plan, live: dict[str, Workflow], threads: int
+) -> Iterator[ItemRunner]:
+    from hopscope.tracing.spans.telemetry import captures_content, telemetry
+
+    named = session.parts.named_reader
+    with (
+        item_runner.shared(
+            session.reader, threads, named=named if isinstance(named, str) else None
+        ) as reader,
+        telemetry(session.trace_file),
+    ):
+        own = reader is session.reader
+        deps = Deps(
+            reader=reader,
+            retriever=session.retriever if own else session.parts.retriever_for(reader),
+            entailment=session.entailment,
+            seed=session.seed,
+            capture_content=session.trace_content and captures_content(),
+        )
+        measuring = item_runner.measuring(plan.settings)
+        made = ItemRunner(plan.name, deps, reader, session.entailment, measuring, live)
+        for arm in plan.arms:
+            made.system(arm)  # tells what is wrong before any question is asked
+        yield made

@@ -1,0 +1,1 @@
+"""Experiments: settings, plan, workers, execution, estimates, results."""

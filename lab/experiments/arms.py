@@ -1,0 +1,97 @@
+"""The arms of an experiment, from `--workflow NAME` or `--workflow NAME:KEY=VALUE,KEY=VALUE`, with
+`-o KEY=VALUE` for all workflows that have the option, and `--policy` for all without their own,
+`NAME:policy=POLICY`."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from hopscope.api import parts, retrieval
+from hopscope.api.spending import Pinned, Spending, pin
+from hopscope.runtime import code_files
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.execution.run import Workflow
+from hopscope.runtime.specs import Spec
+from hopscope.store.experiments.records import Arm
+
+HASH = "hash of the file"
+
+
+def arms(
+    named: Sequence[str],
+    options: Mapping[str, str],
+    *,
+    corpus: str | None,
+    k: int | None,
+    spend: Spending,
+) -> tuple[Arm, ...]:
+    """One arm for each text, with all options resolved. Options in the text take precedence over
+    `options` and the policy of `spend`, and `options` over `k`. Without a `corpus` the retriever is
+    one in memory.
+
+    Raises:
+        UsageError: there is no such workflow, option or policy, or no workflow takes one of
+            `options`.
+    """
+    found: dict[str, Arm] = {}  # by label
+    taken: set[str] = set()
+    for text in named:
+        spec = Spec.parse(text, argument=False)
+        name, given = spec.name, dict(spec.options)
+        spends = spend.model_copy(update={"policy": given.pop("policy", spend.policy)})
+        common = {key: value for key, value in options.items() if parts.takes(name, key)}
+        taken |= common.keys()
+        resolved = _resolved(name, {**_depth(name, corpus, k), **common, **given})
+        label, workflow = code_files.shown(text), code_files.shown(name)
+        if label in found:
+            raise UsageError(f"--workflow {label} is given twice")
+        settings = {"options": resolved, **_code(name), **_spending(pin(spends))}
+        found[label] = Arm(label=label, workflow=workflow, settings=settings)
+    for key in options:
+        if key not in taken:
+            names = ", ".join(arm.workflow for arm in found.values())
+            raise UsageError(f"no workflow among {names} has an option {key!r}")
+    return tuple(found.values())
+
+
+def of_workflow(workflow: Workflow, spend: Spending) -> Arm:
+    """The arm of a workflow in memory, which cannot be rebuilt from its name."""
+    settings = {"options": dict(workflow.options), **_spending(pin(spend))}
+    return Arm(label=workflow.name, workflow=workflow.name, settings=settings)
+
+
+def pinned(arm: Arm) -> Pinned:
+    """The limits and the policy of its runs."""
+    return Pinned.model_validate(arm.settings.get("spending", {}))
+
+
+def component(arm: Arm) -> str:
+    """The name that loads its workflow; for a code file with the hash at the start."""
+    code = arm.settings.get("code")
+    return f"{arm.workflow}#{code[HASH]}" if isinstance(code, dict) else arm.workflow
+
+
+def _code(name: str) -> dict[str, JsonValue]:
+    """The settings that identify a user's code file."""
+    for hash in code_files.hashes(name).values():
+        return {"code": {HASH: hash}}
+    return {}
+
+
+def _spending(spends: Pinned) -> dict[str, JsonValue]:
+    """Empty without limits and policy, as in experiments older than these settings."""
+    return {} if spends == Pinned() else {"spending": spends.model_dump(mode="json")}
+
+
+def _resolved(name: str, given: Mapping[str, str]) -> dict[str, JsonValue]:
+    from hopscope import workflows
+    from hopscope.runtime import components
+
+    return components.parse_options(components.load(workflows, name).build, given)
+
+
+def _depth(name: str, corpus: str | None, k: int | None) -> dict[str, str]:
+    """The number of passages per retrieval, if the workflow has that option."""
+    if k is None:
+        return {} if corpus is None else retrieval.depth(name, corpus)
+    return {"k": str(k)} if parts.takes(name, "k") else {}

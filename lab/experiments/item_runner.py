@@ -1,0 +1,154 @@
+"""The runner of items: models, retriever and meters, built from an experiment's settings."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from hopscope.api import parts, retrieval
+from hopscope.api.appraiser import Appraiser, Measuring
+from hopscope.lab.experiments.arms import component, pinned
+from hopscope.lab.experiments.experiment import Models, Settings, run_id
+from hopscope.lab.experiments.workers import ItemResult
+from hopscope.runtime import code_files
+from hopscope.runtime.code_files import CodeFile
+from hopscope.runtime.errors import HopscopeError
+from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.ports import Entailment, Reader
+from hopscope.runtime.specs import Spec
+from hopscope.runtime.types import RunError
+from hopscope.store.experiments.records import Arm, ClaimedItem
+
+_log = logging.getLogger(__name__)
+
+SERVED = frozenset({"openai"})
+"""Readers that use a server, which batches requests itself."""
+
+
+@dataclass(frozen=True)
+class ItemRunnerFactory:
+    """Makes the runner of a worker: plain data that can be sent to another process."""
+
+    settings: Settings
+    name: str
+    """Name of the experiment."""
+    arms: tuple[Arm, ...]
+    """The requested arms; the experiment may have more."""
+    threads: int = 1
+    """Number of threads that use the runner at the same time."""
+    code: tuple[CodeFile, ...] = ()
+    """Code files that define components named by the settings and arms."""
+
+    @contextmanager
+    def __call__(self) -> Iterator["ItemRunner"]:
+        from hopscope.tracing.spans.telemetry import captures_content, telemetry
+
+        settings = self.settings
+        code_files.introduce(self.code)
+        judge = parts.entailment(settings.entailment)
+        named = settings.reader
+        sharing = shared(
+            parts.reader(named), self.threads, named=named, deterministic=settings.deterministic
+        )
+        with sharing as reader, telemetry(warn=_log.warning):
+            deps = Deps(
+                reader=reader,
+                retriever=retrieval.retriever(settings.corpus, reader, seed=settings.seed),
+                entailment=judge,
+                seed=settings.seed,
+                capture_content=captures_content(),
+            )
+            runner = ItemRunner(self.name, deps, reader, judge, measuring(settings))
+            for arm in self.arms:
+                runner.system(arm)  # reports errors before the first question
+            try:
+                yield runner
+            finally:
+                retrieval.tell_cut(deps.retriever)
+
+
+@contextmanager
+def shared(
+    reader: Reader, threads: int, *, named: str | None, deterministic: bool = False
+) -> Iterator[Reader]:
+    """The reader; for several threads wrapped to batch their requests, unless the reader `named`
+    does so itself."""
+    if threads == 1 or (named is not None and Spec.parse(named).name in SERVED):
+        yield reader
+        return
+    from hopscope.runtime.wrappers.scheduled_reader import ScheduledReader
+
+    with ScheduledReader(reader, callers=threads, deterministic=deterministic) as scheduled:
+        yield scheduled
+
+
+def measuring(settings: Settings) -> Measuring:
+    return Measuring(
+        samples=settings.samples,
+        seed=settings.seed,
+        options=settings.options,
+        meters=settings.meters,
+        rules=settings.rules,
+    )
+
+
+@dataclass
+class ItemRunner:
+    """Runs items of an experiment. Threads may share it."""
+
+    name: str
+    deps: Deps
+    reader: Reader
+    judge: Entailment
+    measuring: Measuring
+    live: Mapping[str, Workflow] = field(default_factory=dict)
+    """Workflows in memory, by arm label."""
+    _systems: dict[str, tuple[Workflow, Deps]] = field(default_factory=dict)
+
+    @property
+    def models(self) -> Models:
+        return Models(
+            reader=self.reader.name,
+            retriever=self.deps.retriever.name,
+            entailment=self.judge.name,
+        )
+
+    def do(self, claimed: ClaimedItem) -> ItemResult:
+        """Run the item, then measure the run, even a failed one."""
+        from hopscope.tracing.spans.evaluators import emit
+
+        workflow, deps = self.system(claimed.arm)
+        result = run(workflow, claimed.entry.question, deps, run_id=run_id(self.name, claimed))
+        if not result.steps or not self.measuring.meters:
+            return ItemResult(result, error=result.error)
+        # A new one each time: with a shared memory, the cost of a question would depend on the
+        # questions before it.
+        appraiser = Appraiser(self.reader, self.judge, self.measuring)
+        try:
+            credits, appraisal = appraiser.appraise(result)
+        except HopscopeError as error:
+            unmeasured = RunError(type=type(error).__name__, message=f"not measured: {error}")
+            return ItemResult(result, error=result.error or unmeasured)
+        emit(result, credits, capture=self.deps.capture_content)
+        return ItemResult(result, tuple(credits), (appraisal,), result.error)
+
+    def system(self, arm: Arm) -> tuple[Workflow, Deps]:
+        """The workflow of an arm, and its dependencies with the arm's own policy and limits.
+
+        Raises:
+            UsageError: the policy does not fit the workflow or the reader, or a limit in money has
+                no price.
+        """
+        if arm.label not in self._systems:
+            options = arm.settings["options"]
+            assert isinstance(options, Mapping)
+            spending, name = pinned(arm), self.reader.name
+            deps = replace(
+                self.deps,
+                policy=spending.policy_for(workflow=arm.workflow, reader_name=name),
+                ledger=spending.ledger(name),
+            )
+            workflow = self.live.get(arm.label) or parts.rebuilt(component(arm), options)
+            self._systems[arm.label] = workflow, deps
+        return self._systems[arm.label]

@@ -1,0 +1,134 @@
+"""Runs the validity suites by name, one after the other, each with the same readers and world."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from time import perf_counter
+from typing import NamedTuple
+
+from hopscope.api import parts
+from hopscope.lab import validity
+from hopscope.lab.suites import figures, worlds
+from hopscope.lab.suites.figures import Figure
+from hopscope.lab.table_forms.table import Table
+from hopscope.runtime import components
+
+_log = logging.getLogger(__name__)
+
+SECONDS = {
+    "eor": (0.4, 0.5),
+    "erag": (0.0, 3.0),
+    "grogu": (0.3, 0.6),
+    "item": (0.0, 1.5),
+    "seper": (0.3, 0.6),
+    "step_credit": (0.5, 0.6),
+    "workflows_by_k": (0.0, 2.1),
+}
+"""Of a suite by the embedded reader on one core: before the first question, and for each of
+`--limit`."""
+UNKNOWN = (1.0, 1.0)
+"""Of a suite that is not in there."""
+
+
+class Clock:
+    """How long suites take: guessed before, then by those that are done."""
+
+    def __init__(self, names: Sequence[str], limit: int) -> None:
+        self._names = names
+        self._left = {name: seconds(name, limit) for name in names}
+        self._guessed = self._taken = 0.0
+
+    def before(self, *, embedded: bool) -> str:
+        several = f"{len(self._names)} suites: " if len(self._names) > 1 else "suite "
+        long = f"about {_long(sum(self._left.values()))} on an idle core"
+        if not embedded:
+            long = "how long that takes with this reader shows when the first is done"
+        return f"{several}{', '.join(self._names)}; {long}"
+
+    def after(self, name: str, took: float) -> str:
+        """Count a suite that is done."""
+        self._guessed += self._left.pop(name)
+        self._taken += took
+        told = f"suite {name}: {took:.0f} s"
+        if not self._left:
+            return told
+        left = sum(self._left.values()) * self._taken / self._guessed
+        return f"{told}; {len(self._left)} left, about {_long(left)}"
+
+
+def seconds(name: str, limit: int) -> float:
+    """About how long a suite takes."""
+    once, each = SECONDS.get(name, UNKNOWN)
+    return once + each * limit
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+class Outcome(NamedTuple):
+    """What one suite found."""
+
+    name: str
+    tables: Sequence[Table]
+    """Empty where it failed."""
+    figures: dict[str, Figure]
+    """By name; where it failed one, `error`, which has the reason."""
+    failed: bool
+
+
+class Suites:
+    """Suites that are ready to run."""
+
+    def __init__(
+        self, names: Sequence[str], reader: str, other: str | None, *, seed: int, limit: int
+    ) -> None:
+        """
+        Args:
+            names: without any all suites.
+            reader: named as for `parts.reader`.
+            other: a second reader of less ability, likewise; by default the small one that comes
+                with the package, where it does.
+            limit: questions of each kind.
+
+        Raises:
+            UsageError: there is no such suite or reader.
+        """
+        asked = list(dict.fromkeys(names)) or components.names(validity)
+        self._suites = {name: components.load(validity, name).build for name in asked}
+        other = other or _small()
+        self._bench = worlds.make(
+            parts.reader(reader),
+            other=None if other is None else parts.reader(other),
+            seed=seed,
+            limit=limit,
+        )
+        self._clock = Clock(asked, limit)
+        self._embedded = reader == parts.TINY
+
+    def run(self) -> Iterator[Outcome]:
+        """Run them in turn. One that fails is an outcome, too, and the others go on."""
+        _log.warning(self._clock.before(embedded=self._embedded))
+        for number, (name, build) in enumerate(self._suites.items(), start=1):
+            _log.info(f"{name} ({number} of {len(self._suites)})")
+            begun = perf_counter()
+            try:
+                made = build(self._bench)
+                found = figures.figures(made)
+            except Exception as error:  # whatever it is, the other suites do not depend on it
+                _log.info("")
+                reason = f"{type(error).__name__}: {error}"
+                _log.warning(f"suite {name} failed: {reason}")
+                self._clock.after(name, perf_counter() - begun)
+                missing = Figure(value=None, n=0, reason=reason)
+                yield Outcome(name, (), {"error": missing}, failed=True)
+                continue
+            _log.info("")
+            _log.warning(self._clock.after(name, perf_counter() - begun))
+            yield Outcome(name, made, found, failed=False)
+
+
+def _small() -> str | None:
+    """The second reader that comes with the package, where it does."""
+    folder = files("hopscope.lab.hopland").joinpath("small")
+    return f"hf:{folder}" if folder.joinpath("config.json").is_file() else None

@@ -1,0 +1,1 @@
+"""Inputs, statistics and figures that the validity suites share."""

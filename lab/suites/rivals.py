@@ -1,0 +1,155 @@
+"""The metrics of SePer's Table 2: SePer and its rivals, on the same sampled replies.
+
+Each scores how well the reader answers from a context, higher is better; the utility of the
+context is its score minus the closed-book score, for all metrics. Metrics of answers are means
+over the replies, as in the paper; perplexity and entropy count negatively. Two models judge
+answers: the embedded one of answer equivalence, which is no language model, and the reader itself,
+asked whether its commonest reply and the gold say the same. A reader that does not follow that
+instruction vouches for equal words only, and then says what exact match says.
+
+Source: Dai et al. 2025 (arXiv 2503.01478), section 4.1.2.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.runtime.encoders import naming
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Measurement, Passage, Question
+from hopscope.tracing.answer_metrics import (
+    bertscore,
+    bleu,
+    equivalence,
+    exact_match,
+    rouge_l,
+)
+from hopscope.tracing.asking.asking import Unmeasured
+from hopscope.tracing.beliefs.beliefs import Belief
+from hopscope.tracing.beliefs.semantic_entropy import predictive
+from hopscope.tracing.entailments import equivalence as embedded
+from hopscope.tracing.entailments import judge
+from hopscope.tracing.meters.grogu import key_tokens
+from hopscope.tracing.scoring.metric import AnswerMetric, Case
+
+SOFT, HARD = "ΔSePer-S", "ΔSePer-H"
+JUDGE = "LLM judge (the reader)"
+
+Contexts = Sequence[tuple[Passage, ...]]
+
+
+class ContextScores(NamedTuple):
+    """Scores of one metric for contexts of one question."""
+
+    values: list[float | None]
+    """Of each context; None where it was not measured."""
+    reason: str = ""
+    """The reason for the first None."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Metrics of contexts by their name in tables; a text is the reason for a missing one."""
+
+    of_belief: Mapping[str, Callable[[Belief], float | None]]
+    of_answers: Mapping[str, AnswerMetric | str]
+    judge: AnswerMetric
+    """Of the commonest reply to a context, as it costs a call."""
+
+    @property
+    def names(self) -> list[str]:
+        """In the order of the paper's table, ours first."""
+        return [*self.of_belief, *self.of_answers, JUDGE]
+
+    def tell(
+        self, question: Question, beliefs: Sequence[Belief | Unmeasured]
+    ) -> dict[str, ContextScores]:
+        """Each metric's scores of the contexts that gave the beliefs."""
+        told = {name: _each(beliefs, of) for name, of in self.of_belief.items()}
+        for name, metric in self.of_answers.items():
+            told[name] = (
+                ContextScores([None] * len(beliefs), metric)
+                if isinstance(metric, str)
+                else _of_answers(question, beliefs, metric)
+            )
+        judged = self.judge.score([Case(question, _commonest(belief)) for belief in beliefs])
+        reason = next((m.reason for m in judged if m.reason), "")
+        told[JUDGE] = ContextScores([m.value for m in judged], reason)
+        return told
+
+
+def make(inputs: SuiteInputs) -> Scores:
+    """All metrics; BLEU and BERTScore need their extras."""
+    metrics: dict[str, Callable[[], AnswerMetric]] = {
+        "exact match": exact_match.build,
+        "ROUGE-L": rouge_l.build,
+        "BLEU": bleu.build,
+        "BERTScore (MiniLM)": _bertscore,
+        "answer equivalence (embedded model)": lambda: equivalence.build(embedded.build()),
+    }
+    return Scores(
+        of_belief={
+            SOFT: lambda belief: belief.soft,
+            HARD: lambda belief: belief.hard,
+            "perplexity": lambda belief: _mean(belief, key_tokens.perplexity),
+            "entropy": lambda belief: _mean(belief, lambda tokens: predictive([tokens])),
+            "semantic entropy": lambda belief: -belief.semantic_entropy(),
+        },
+        of_answers={name: _there(build) for name, build in metrics.items()},
+        judge=equivalence.build(judge.build(reader=inputs.reader)),
+    )
+
+
+def _there(build: Callable[[], AnswerMetric]) -> AnswerMetric | str:
+    try:
+        return build()
+    except UsageError as missing:
+        return str(missing)
+
+
+def _bertscore() -> AnswerMetric:
+    return bertscore.build(model=str(naming.parse(naming.PACKAGED).passages.folder))
+
+
+def _each(
+    beliefs: Sequence[Belief | Unmeasured], of: Callable[[Belief], float | None]
+) -> ContextScores:
+    reason = next((found.reason for found in beliefs if isinstance(found, Unmeasured)), "")
+    values = [None if isinstance(found, Unmeasured) else of(found) for found in beliefs]
+    return ContextScores(values, reason or "the replies have no tokens")
+
+
+def _mean(belief: Belief, negative: Callable[[Sequence[float]], float]) -> float | None:
+    """Minus the mean over the replies that have tokens."""
+    found = [negative(reply.logprobs) for reply in belief.samples if reply.logprobs]
+    return -fmean(found) if found else None
+
+
+def _of_answers(
+    question: Question, beliefs: Sequence[Belief | Unmeasured], metric: AnswerMetric
+) -> ContextScores:
+    """The mean over a context's replies; each text is judged once."""
+    counts: list[Counter[str]] = [
+        Counter() if isinstance(b, Unmeasured) else _texts(b) for b in beliefs
+    ]
+    texts = list(dict.fromkeys(text for count in counts for text in count))
+    found = dict(zip(texts, metric.score([Case(question, t) for t in texts]), strict=True))
+    reason = next((m.reason for m in found.values() if m.reason), "")
+    return ContextScores([_weighted(count, found) for count in counts], reason)
+
+
+def _weighted(count: Counter[str], found: Mapping[str, Measurement]) -> float | None:
+    values = [found[text].value for text in count.elements()]
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
+
+
+def _texts(belief: Belief) -> Counter[str]:
+    return Counter(reply.text.strip() for reply in belief.samples)
+
+
+def _commonest(belief: Belief | Unmeasured) -> str | None:
+    return None if isinstance(belief, Unmeasured) else _texts(belief).most_common(1)[0][0]

@@ -1,0 +1,65 @@
+"""What a table is: rows of cells under headings, as data; how it looks is others' business.
+
+The shape is a public contract: scripts read it.
+"""
+
+from pydantic import Field
+
+from hopscope.runtime.types import Measurement, Record
+from hopscope.tracing.statistics.over_questions import Difference, Estimate
+
+Cell = str | int | float | Estimate | Difference | Measurement | None
+
+
+class Table(Record):
+    """Rows by column. A row may lack columns, which then have nothing to tell."""
+
+    name: str
+    """The component that made it, and what of it where it makes several."""
+    title: str
+    columns: dict[str, str]
+    """Headings by the names under which rows hold their cells, in order."""
+    rows: tuple[dict[str, Cell], ...]
+    notes: tuple[str, ...] = ()
+    """What a reader must know: methods, what was left out."""
+    digits: dict[str, int] = Field(default_factory=dict)
+    """Decimals of a column's figures, where they are not two."""
+    shaded: tuple[str, ...] = ()
+    """Columns that make up a heat map of shares."""
+
+
+def stacked(parts: "list[tuple[str, list[Table]]]", by: str) -> list[Table]:
+    """The tables of several strata as one of each kind, with the stratum as first column."""
+    found: dict[str, list[tuple[str, Table]]] = {}
+    for stratum, tables in parts:
+        for table in tables:
+            found.setdefault(table.name, []).append((stratum, table))
+    return [
+        Table(
+            name=name,
+            title=same[0][1].title,
+            columns={by: by} | {k: v for _, table in same for k, v in table.columns.items()},
+            rows=tuple({by: stratum, **row} for stratum, table in same for row in table.rows),
+            notes=_notes(same, by),
+            digits={k: v for _, table in same for k, v in table.digits.items()},
+            shaded=tuple(dict.fromkeys(key for _, table in same for key in table.shaded)),
+        )
+        for name, same in found.items()
+    ]
+
+
+def _notes(same: "list[tuple[str, Table]]", by: str) -> tuple[str, ...]:
+    """Each once; those that do not hold for all strata say for which."""
+    everywhere = set.intersection(*(set(table.notes) for _, table in same))
+    named = (
+        note if note in everywhere else f"{by} {stratum}: {note}"
+        for stratum, table in same
+        for note in table.notes
+    )
+    return tuple(dict.fromkeys(named))
+
+
+def methods(*used: str) -> tuple[str, ...]:
+    """A note that names methods, each once."""
+    named = list(dict.fromkeys(method for method in used if method))
+    return (f"95 % intervals: {'; '.join(named)}",) if named else ()

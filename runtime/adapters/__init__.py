@@ -1,0 +1,5 @@
+"""Live objects of other libraries as parts of a run, wherever a text can name a part.
+
+`retriever.of_callable` takes any search function, `reader.of_model` a transformers model in memory,
+`workflow.of_graph` any LangGraph graph.
+"""

@@ -1,0 +1,1 @@
+"""Limits of a run, its ledger, and prices."""

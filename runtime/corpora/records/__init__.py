@@ -1,0 +1,1 @@
+"""Records of corpus files: JSON objects, their fields, their chunks."""

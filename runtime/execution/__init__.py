@@ -1,0 +1,1 @@
+"""Execution of a workflow: state, the step seam, `run`, checkpoints."""

@@ -1,0 +1,1 @@
+"""Generation and scoring of tokens by a transformers model in this process."""

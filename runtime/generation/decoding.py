@@ -1,0 +1,269 @@
+"""Decoding all samples together, and teacher forcing.
+
+Invariant: up to rounding, a row's numbers depend neither on the other rows nor on the part of it
+that was cached; where rows must be alone, this holds to the last digit. Records come from the raw
+logits, before temperature. Samples of a prompt share one row as long as their tokens are equal.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.generation.draft import Draft
+from hopscope.runtime.generation.forwarding import Forwarder
+from hopscope.runtime.generation.prefill import Prefill, UnreadSequence, after
+from hopscope.runtime.generation.prefixes import Tokens
+from hopscope.runtime.generation.roomy import settled
+from hopscope.runtime.generation.sampling import distribution, draw, uniform
+from hopscope.runtime.models.batches import Size, must_be_alone, pack
+from hopscope.runtime.types import ForwardCounts
+
+
+class ScoringItem(NamedTuple):
+    """A text to score."""
+
+    prompt: Tokens
+    continuation: Tokens
+
+
+class Likelihood(NamedTuple):
+    """A given continuation under the model, token by token."""
+
+    logprobs: list[float]
+    entropies: list[float]
+
+
+class Row(NamedTuple):
+    """Drafts with equal tokens so far."""
+
+    ids: Tokens
+    """The prompt and the drafts' tokens."""
+    drafts: list[Draft]
+
+    @property
+    def left(self) -> int:
+        """Most tokens that the drafts may still add."""
+        return max(draft.left for draft in self.drafts)
+
+    @property
+    def width(self) -> int:
+        """Positions up to the last token that the drafts may add."""
+        return len(self.ids) + self.left
+
+
+class Decoder:
+    """A causal language model as pure arithmetic on token ids; it knows no text."""
+
+    def __init__(self, model: Any, max_batch_tokens: int, prefix_bytes: int) -> None:
+        self._model = model
+        self._max_batch_tokens = max_batch_tokens
+        self._forwarder = Forwarder(model)
+        self._prefill = Prefill(self._forwarder, prefix_bytes)
+        self._remembers = self._prefill.tree.limit >= max_batch_tokens * token_bytes(model)
+        self._kept: tuple[list[int], Any, Tensor] | None = None
+
+    @property
+    def forwarded(self) -> ForwardCounts:
+        """The forward passes so far."""
+        return self._forwarder.counted
+
+    def forget(self) -> None:
+        """Drop all cached prefixes, so that the next computation starts afresh."""
+        self._prefill.tree.clear()
+        self._kept = None
+
+    def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:
+        """Complete all drafts of each prompt."""
+        waiting = [Row(tuple(prompt), drafts) for prompt, drafts in work]
+        if must_be_alone():
+            for row in waiting:
+                self._continue_alone(row)
+            return
+        while waiting:
+            # A cached prompt can be continued later, so its drafts may become more rows than fit.
+            # Without a cache each draft needs its own row from the start.
+            sizes = [Size(row.width, 1 if self._remembers else len(row.drafts)) for row in waiting]
+            first, *rest = pack(sizes, self._max_batch_tokens)
+            put_off = self._continue([waiting[i] for i in first])
+            waiting = [*put_off, *(waiting[i] for batch in rest for i in batch)]
+
+    def score(self, work: Sequence[ScoringItem]) -> list[Likelihood]:
+        """The likelihood of each continuation, of one token or more, after its prompt. A caller
+        that needs exact repeatability passes one at a time."""
+        places: dict[Tokens, list[int]] = {}
+        for i, (prompt, given) in enumerate(work):
+            places.setdefault((*prompt, *given[:-1]), []).append(
+                i
+            )  # nothing follows the last token
+        members = list(places.values())
+        wanted = [
+            UnreadSequence(ids, max(len(work[i].continuation) for i in same))
+            for ids, same in places.items()
+        ]
+        scored: dict[int, Likelihood] = {}
+        for made in self._prefill.read(wanted):
+            for sequence, logits in zip(made.members, made.logits, strict=True):
+                logprobs, entropies = distribution(logits[-wanted[sequence].logits :])
+                for i in members[sequence]:
+                    scored[i] = _likelihood(work[i].continuation, logprobs, entropies)
+        return [scored[i] for i in range(len(work))]
+
+    def follow(self, prompt: list[int], prefixes: Sequence[tuple[int, ...]]) -> list[Tensor]:
+        """The log-probabilities of the token after the prompt and each prefix, in double
+        precision, so that a tree of them adds up to 1.
+
+        The keys and values of the prompt are cached for the next call, since a search returns to
+        the same prompt many times. Prefixes of one length are computed together, without padding.
+        """
+        cache, after_prompt = self._prefilled(prompt)
+        logprobs: dict[tuple[int, ...], Tensor] = {(): after_prompt}
+        by_length: dict[int, list[tuple[int, ...]]] = {}
+        for prefix in dict.fromkeys(filter(None, prefixes)):
+            by_length.setdefault(len(prefix), []).append(prefix)
+        for length, members in by_length.items():
+            rows = max(1, self._max_batch_tokens // (len(prompt) + length))
+            rows = 1 if must_be_alone() else rows
+            for start in range(0, len(members), rows):
+                chunk = members[start : start + rows]
+                ids = torch.tensor(chunk, device=self._model.device)
+                own = copy.deepcopy(cache)
+                own.reorder_cache(ids.new_zeros(len(chunk)))
+                for step in self._steps(length):
+                    mask = ids.new_ones(len(chunk), len(prompt) + step.stop)
+                    logits = self._forwarder.forward(ids[:, step], mask, own, keep=1)[:, -1]
+                logprobs.update(zip(chunk, _exact(logits), strict=True))
+        return [logprobs[prefix] for prefix in prefixes]
+
+    def _steps(self, length: int) -> list[slice]:
+        """The steps that read `length` tokens after a prompt: one step, or one per token for layers
+        with a state, which some models reset for several tokens."""
+        if self._prefill.cuttable:
+            return [slice(0, length)]
+        return [slice(at, at + 1) for at in range(length)]
+
+    def _prefilled(self, prompt: list[int]) -> tuple[Any, Tensor]:
+        """Keys and values of one prompt, and the distribution after it."""
+        if self._kept is None or self._kept[0] != prompt:
+            self._kept = None
+            [made] = self._prefill.read([UnreadSequence(tuple(prompt))])
+            self._kept = (prompt, made.cache, _exact(made.logits[:, -1])[0])
+        return self._kept[1:]
+
+    def _continue(self, rows: list[Row]) -> list[Row]:
+        """Draw tokens until all drafts are finished. A finished draft leaves the batch; rows that
+        no longer fit leave it too and are returned."""
+        wanted = [UnreadSequence(row.ids) for row in rows]
+        passes = self._prefill.read(wanted)
+        logits = after(passes)
+        # A short prompt is padded to the longest, and its drafts may be the longest.
+        width = max(len(row.ids) for row in rows) + max(row.left for row in rows)
+        room = max(1, self._max_batch_tokens // width)
+        put_off: list[Row] = []
+        cache: Any = None
+        while True:
+            parents, tokens, children = self._draw(rows, logits)
+            put_off += children[room:]
+            if not children:
+                return put_off
+            rows, parents, tokens = children[:room], parents[:room], tokens[:room]
+            if cache is None:
+                most = min(room, sum(len(row.drafts) for row in rows))
+                cache, mask = self._prefill.rows(passes, wanted, parents, Size(width, most))
+                passes.clear()  # they hold a second copy of it
+            elif parents != list(range(len(mask))):
+                order = settled(parents)
+                rows, tokens = [rows[i] for i in order], [tokens[i] for i in order]
+                kept = torch.tensor([parents[i] for i in order], device=mask.device)
+                cache.reorder_cache(kept)
+                mask = mask[kept]
+            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
+            ids = torch.tensor(tokens, device=mask.device)[:, None]
+            logits = self._forwarder.forward(ids, mask, cache, keep=1)[:, -1]
+
+    def _continue_alone(self, row: Row) -> None:
+        """Draw tokens until the row's drafts are finished. Where they differ, each is completed in
+        turn from a copy of their shared cache."""
+        [made] = self._prefill.read([UnreadSequence(row.ids)])
+        waiting = [(made.cache, child) for child in self._draw([row], after([made]))[2]]
+        while waiting:
+            cache, row = waiting.pop()
+            if waiting and waiting[-1][0] is cache:
+                cache = copy.deepcopy(cache)
+            ids = torch.tensor([row.ids[-1:]], device=self._model.device)
+            logits = self._forwarder.forward(ids, ids.new_ones(1, len(row.ids)), cache, keep=1)
+            waiting += [(cache, child) for child in self._draw([row], logits[:, -1])[2]]
+
+    def _draw(self, rows: list[Row], logits: Tensor) -> tuple[list[int], list[int], list[Row]]:
+        """Draw each draft's next token. For the drafts that continue, returns the place of their
+        old row, their token, and their new row; drafts with equal tokens share one."""
+        logprobs, entropies = distribution(logits)
+        check_finite(entropies)
+        drafts = [(place, draft) for place, row in enumerate(rows) for draft in row.drafts]
+        places = torch.tensor([place for place, _ in drafts], device=logits.device)
+        drawn = draw(
+            logprobs[places],
+            [draft.temperature for _, draft in drafts],
+            [uniform(draft.stream, draft.steps) for _, draft in drafts],
+        )
+        for place, (_, draft) in enumerate(drafts):
+            if draft.given:
+                drawn[place] = draft.given[0]
+        chosen = logprobs[places, drawn].tolist()
+        entropy = entropies.tolist()
+        going_on: dict[tuple[int, int], list[Draft]] = {}
+        for (place, draft), token, logprob in zip(drafts, drawn.tolist(), chosen, strict=True):
+            continued = draft.add(token, logprob, entropy[place])
+            if draft.finished is None:
+                going_on.setdefault((place, continued), []).append(draft)
+        children = [Row((*rows[place].ids, token), own) for (place, token), own in going_on.items()]
+        return [place for place, _ in going_on], [token for _, token in going_on], children
+
+
+def _likelihood(given: Tokens, logprobs: Tensor, entropies: Tensor) -> Likelihood:
+    """The likelihood from the distributions, (position, token), at the last positions."""
+    entropies = entropies[-len(given) :]
+    wanted = torch.tensor(given, device=logprobs.device)
+    chosen = logprobs[-len(given) :].gather(-1, wanted[:, None]).squeeze(-1)
+    check_finite(entropies)
+    check_finite(chosen)
+    return Likelihood(chosen.tolist(), entropies.tolist())
+
+
+def _exact(logits: Tensor) -> Tensor:
+    """Log-probabilities of raw logits in double precision, which not every GPU has."""
+    logprobs = torch.log_softmax(logits.cpu().double(), dim=-1)
+    check_finite(logprobs.amax(dim=-1))
+    return logprobs
+
+
+def check_finite(numbers: Tensor) -> None:
+    """Refuse numbers that cannot be recorded: overflow, or a given token of probability 0.
+
+    Raises:
+        ReaderError: a number is not finite.
+    """
+    if not bool(torch.isfinite(numbers).all()):
+        raise ReaderError(
+            "the model's probabilities are not finite: it overflowed (try dtype float32) "
+            "or gives a required token probability 0"
+        )
+
+
+def token_bytes(model: Any) -> int:
+    """Approximate bytes of the keys and values of one token."""
+    config = model.config.get_text_config()
+    # Since transformers 5.20 layers may differ in size.
+    layers = getattr(config, "per_layer_config", None) or [config] * config.num_hidden_layers
+    return sum(_coordinates(layer) for layer in layers) * int(model.dtype.itemsize)
+
+
+def _coordinates(layer: Any) -> int:
+    """Numbers in the keys and values of one token in a layer of this configuration."""
+    heads: int = layer.num_attention_heads
+    shared: int = getattr(layer, "num_key_value_heads", None) or heads
+    size: int = getattr(layer, "head_dim", None) or layer.hidden_size // heads
+    return 2 * shared * size

@@ -1,0 +1,67 @@
+"""One forward pass of a model over rows of tokens, and the count of all of them.
+
+Rows are padded on the left, the padding is masked, and positions count from each row's own first
+token. The tokens of a row have no gaps, so that attention over a sliding window sees the same as
+for the row alone.
+"""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hopscope.runtime.types import ForwardCounts
+
+
+class Forwarder:
+    """A causal language model that counts its forward passes."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.counted = ForwardCounts()
+        accepted = inspect.signature(model.forward).parameters
+        self._takes_positions = "position_ids" in accepted
+        self._keeps_logits = "logits_to_keep" in accepted
+
+    def forward(
+        self, ids: Tensor, mask: Tensor, cache: Any, *, keep: int, reused: int = 0
+    ) -> Tensor:
+        """Logits of at least the last `keep` positions.
+
+        Args:
+            ids: (row, position), the new tokens.
+            mask: (row, position), of the tokens in the cache, then of the new ones.
+            cache: receives the keys and values of the new tokens.
+            reused: number of prompt tokens in the cache, for the count.
+        """
+        rows, columns = ids.shape
+        self.counted += ForwardCounts(passes=1, tokens=rows * columns, reused=reused)
+        options: dict[str, Any] = {}
+        if self._takes_positions:
+            positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
+            options["position_ids"] = positions[:, -columns:]
+        if self._keeps_logits:
+            options["logits_to_keep"] = keep
+        out = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            **options,
+        )
+        logits: Tensor = out.logits
+        return logits
+
+    def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> tuple[Tensor, Tensor]:
+        """The last `columns` tokens of each sequence, and the mask of all their tokens."""
+        ends = [list(sequence[-columns:]) for sequence in sequences]
+        ids = [[0] * (columns - len(end)) + end for end in ends]
+        return torch.tensor(ids, device=self.model.device), self.mask(list(map(len, sequences)))
+
+    def mask(self, lengths: Sequence[int]) -> Tensor:
+        """The mask of sequences of these lengths, (row, position)."""
+        width = max(lengths)
+        first = torch.tensor([[width - length] for length in lengths], device=self.model.device)
+        return (torch.arange(width, device=self.model.device) >= first).long()

@@ -1,0 +1,239 @@
+"""Reads sequences of tokens, except beginnings whose keys and values are cached.
+
+A common prefix is read once: of sequences that share much, the longest goes first; the others
+follow from the point where they differ. A pass is a rectangle: it reads as many tokens of every row
+as of the row with most unread tokens, and so leaves no gap between cached and new tokens.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from hopscope.runtime.generation.forwarding import Forwarder
+from hopscope.runtime.generation.prefixes import Layers, Match, PrefixTree, Tokens, common
+from hopscope.runtime.generation.roomy import Room, RoomyCache
+from hopscope.runtime.models.batches import Size, must_be_alone
+
+PASS = 32
+"""The fixed cost of a pass in tokens: fewer tokens are cheaper to read twice, or in vain, than in a
+separate pass."""
+
+
+class UnreadSequence(NamedTuple):
+    """A sequence to read."""
+
+    ids: Tokens
+    logits: int = 1
+    """Number of last positions whose logits are needed."""
+
+
+class Pass(NamedTuple):
+    """The result of a pass."""
+
+    members: list[int]
+    """Indices of its sequences."""
+    cache: Any
+    """Keys and values of all their tokens, padded on the left."""
+    mask: Tensor  # (row, position)
+    logits: Tensor  # (row, position, token)
+
+
+class Prefill:
+    """Reads with a model and caches keys and values in a tree of prefixes."""
+
+    def __init__(self, forwarder: Forwarder, limit: int) -> None:
+        self._forwarder = forwarder
+        self._config = forwarder.model.config
+        kinds = {type(layer) for layer in DynamicCache(config=self._config).layers}
+        self.cuttable = kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
+        """Whether all layers have keys and values, which can be sliced; others have a state."""
+        self.tree = PrefixTree(limit if self.cuttable else 0)
+        self._room = Room(self.tree.limit)
+        # A compiled model does not accept a tensor together with a view of it.
+        self._in_place = forwarder.model._compiled_call_impl is None
+
+    def read(self, wanted: Sequence[UnreadSequence]) -> list[Pass]:
+        """Read all sequences, each in one of the passes. A sequence that must be alone has a
+        separate pass from its first token."""
+        if must_be_alone():
+            return [self._pass(wanted, [i], {}) for i in range(len(wanted))]
+        if not self.tree.limit:
+            return [self._pass(wanted, list(range(len(wanted))), {})]
+        passes: list[Pass] = []
+        left = list(range(len(wanted)))
+        while left:
+            matches = {i: self._match(wanted[i]) for i in left}
+            groups = self._next(wanted, left, matches)
+            left = [i for i in left if not any(i in members for members in groups)]
+            for members in groups:
+                made = self._pass(wanted, members, matches)
+                for row, i in enumerate(members):
+                    ids = wanted[i].ids
+                    self.tree.keep(ids, _Cut(made.cache, row, len(ids)))
+                passes.append(made)
+        return passes
+
+    def rows(
+        self,
+        passes: Sequence[Pass],
+        wanted: Sequence[UnreadSequence],
+        parents: list[int],
+        size: Size,
+    ) -> tuple[Any, Tensor]:
+        """A cache and its mask. Its rows are the sequences at the places `parents`, which may
+        repeat. It has room for `size`, and is valid until the next call."""
+        if not self.cuttable:
+            [made] = passes
+            order = torch.tensor(parents, device=made.mask.device)
+            made.cache.reorder_cache(order)
+            return made.cache, made.mask[order]
+        sources = {i: (made, row) for made in passes for row, i in enumerate(made.members)}
+        runs, tokens, copies = [], [], []
+        for place, same in groupby(parents):
+            made, row = sources[place]
+            tokens.append(len(wanted[place].ids))
+            runs.append([_Cut(made.cache, row, tokens[-1]).view()])
+            copies.append(len(list(same)))
+        mask = self._forwarder.mask([len(wanted[place].ids) for place in parents])
+        cache = self._empty()
+        joined(runs, tokens, max(tokens), cache=cache, copies=copies, room=self._room, size=size)
+        return cache, mask
+
+    def _match(self, wanted: UnreadSequence) -> Match:
+        """The cached part of a sequence, which need not be read."""
+        match = self.tree.match(wanted.ids)
+        return match._replace(tokens=min(match.tokens, len(wanted.ids) - wanted.logits))
+
+    def _next(
+        self, wanted: Sequence[UnreadSequence], left: list[int], matches: dict[int, Match]
+    ) -> list[list[int]]:
+        """The sequences to read now, grouped by pass: the longest of each family that shares more
+        than is cached. Requests that no other depends on wait for a later batch."""
+        families = self._families(wanted, left, matches)
+        first = [max(family, key=lambda i: len(wanted[i].ids)) for family in families]
+        groups = self._alike(wanted, first, matches)
+        awaited = {i for i, family in zip(first, families, strict=True) if len(family) > 1}
+        return [members for members in groups if awaited & set(members)] or groups
+
+    def _families(
+        self, wanted: Sequence[UnreadSequence], left: list[int], matches: dict[int, Match]
+    ) -> list[list[int]]:
+        """Groups of sequences that share more than is cached."""
+        ordered = sorted(left, key=lambda i: wanted[i].ids)
+        families = [[ordered[0]]]
+        for one, other in pairwise(ordered):
+            shared = common(wanted[one].ids, wanted[other].ids)
+            for i in (one, other):
+                shared = min(shared, len(wanted[i].ids) - wanted[i].logits)
+            if shared - min(matches[one].tokens, matches[other].tokens) > PASS:
+                families[-1].append(other)
+            else:
+                families.append([other])
+        return families
+
+    def _alike(
+        self, wanted: Sequence[UnreadSequence], chosen: list[int], matches: dict[int, Match]
+    ) -> list[list[int]]:
+        """Groups of sequences with about equal numbers of unread tokens."""
+        unread = {i: len(wanted[i].ids) - matches[i].tokens for i in chosen}
+        groups: list[list[int]] = []
+        waste = 0
+        for i in sorted(chosen, key=lambda i: -unread[i]):
+            if groups:
+                waste += unread[groups[-1][0]] - unread[i]
+            if not groups or waste > PASS:
+                groups.append([])
+                waste = 0
+            groups[-1].append(i)
+        return groups
+
+    def _pass(
+        self, wanted: Sequence[UnreadSequence], members: list[int], matches: dict[int, Match]
+    ) -> Pass:
+        ids = [wanted[i].ids for i in members]
+        at_hand = [matches[i] if matches else Match(0, ()) for i in members]
+        columns = max(len(s) - match.tokens for s, match in zip(ids, at_hand, strict=True))
+        new, mask = self._forwarder.rows(ids, columns)
+        past = max(map(len, ids)) - columns
+        tokens = [max(0, len(s) - columns) for s in ids]
+        cache = self._empty()
+        if past:
+            runs = [match.runs for match in at_hand]
+            size = Size(past + columns, len(members))
+            joined(runs, tokens, past, cache=cache, room=Room(0), size=size)
+        keep = max(wanted[i].logits for i in members)
+        logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
+        return Pass(members, cache, mask, logits)
+
+    def _empty(self) -> Any:
+        """An empty cache."""
+        if not self.cuttable:
+            return DynamicCache(config=self._config)
+        return RoomyCache() if self._in_place else DynamicCache()
+
+
+def after(passes: Sequence[Pass]) -> Tensor:
+    """The logits after each sequence, (sequence, token), in their order."""
+    logits = {i: made.logits[row, -1] for made in passes for row, i in enumerate(made.members)}
+    return torch.stack([logits[i] for i in range(len(logits))])
+
+
+class _Cut:
+    """The keys and values of one row of a cache, which ends in `tokens` tokens."""
+
+    def __init__(self, cache: Any, row: int, tokens: int) -> None:
+        self._cache = cache
+        self._row = row
+        self._tokens = tokens
+
+    def view(self) -> Layers:
+        return [
+            (layer.keys[self._row, :, -self._tokens :], layer.values[self._row, :, -self._tokens :])
+            for layer in self._cache.layers
+        ]
+
+    def __call__(self, start: int, stop: int) -> Layers:
+        return [(k[:, start:stop].clone(), v[:, start:stop].clone()) for k, v in self.view()]
+
+
+def joined(
+    rows: Sequence[Iterable[Layers]],
+    tokens: Sequence[int],
+    width: int,
+    *,
+    cache: Any,
+    room: Room,
+    size: Size,
+    copies: Sequence[int] = (),
+) -> None:
+    """Write the first `tokens` of each row's runs to an empty cache, padded on the left to `width`,
+    each row `copies` times, by default once. The cache has room for `size`, unless it is
+    transformers'."""
+    runs = [list(row) for row in rows]
+    times = copies or [1] * len(runs)
+    sample = next(row[0] for row in runs if row)
+    for layer, (keys, values) in enumerate(sample):
+        sides = []
+        for side, like in enumerate((keys, values)):
+            full = room.tensor(layer, side, like, size)
+            first = 0
+            for row, own in enumerate(runs):
+                same = full[first : first + times[row]]
+                first += times[row]
+                column = width - tokens[row]
+                same[:, :, :column] = 0  # nothing attends to it, but it must be finite
+                for run in own:
+                    part = run[layer][side][:, : width - column]
+                    same[:, :, column : column + part.shape[1]] = part
+                    column += part.shape[1]
+            sides.append(full)
+        if isinstance(cache, RoomyCache):
+            cache.fill(sides[0], sides[1], sum(times), width)
+        else:
+            shown = [side[: sum(times), :, :width] for side in sides]
+            cache.update(*shown, layer)

@@ -1,0 +1,133 @@
+"""A cache of keys and values with spare room: new tokens are written in place, and only rows that
+move are copied. transformers' own cache copies everything for every token."""
+
+from math import prod
+from typing import Any
+
+from torch import Tensor
+from transformers.cache_utils import Cache, DynamicLayer
+
+from hopscope.runtime.models.batches import Size
+
+
+class RoomyLayer(DynamicLayer):
+    """One layer; its tensors are (row, head, token, coordinate)."""
+
+    keys: Tensor
+    values: Tensor
+    _room: tuple[Tensor, Tensor]
+    """The tensors of which `keys` and `values` are the first rows and tokens."""
+
+    def fill(self, keys: Tensor, values: Tensor, rows: int, tokens: int) -> None:
+        """Use these tensors; their first `rows` and `tokens` are filled."""
+        self.dtype, self.device = keys.dtype, keys.device
+        self.is_initialized = True
+        self._room = (keys, values)
+        self._show(rows, tokens)
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Append, by the interface of transformers' models."""
+        if not self.is_initialized:
+            shape = key_states.shape
+            self.fill(_alone(key_states), _alone(value_states), shape[0], shape[2])
+        else:
+            rows, start = self.keys.shape[0], self.keys.shape[2]
+            end = start + key_states.shape[2]
+            if end > self._room[0].shape[2]:
+                self._room = (_widened(self.keys, end), _widened(self.values, end))
+            self._room[0][:rows, :, start:end] = key_states
+            self._room[1][:rows, :, start:end] = value_states
+            self._show(rows, end)
+        return self.keys, self.values
+
+    def take(self, order: Tensor, moved: Tensor) -> None:
+        """Row i becomes the old row `order[i]`, a different one for the rows in `moved`."""
+        rows, tokens = len(order), self.keys.shape[2]
+        if rows > len(self._room[0]):
+            keys, values = (side.index_select(0, order) for side in (self.keys, self.values))
+            self.fill(keys, values, rows, tokens)
+            return
+        if len(moved):
+            for side in self._room:
+                held = side[:, :, :tokens]
+                held.index_copy_(0, moved, held.index_select(0, order[moved]))
+        self._show(rows, tokens)
+
+    def _show(self, rows: int, tokens: int) -> None:
+        keys, values = self._room
+        self.keys, self.values = keys[:rows, :, :tokens], values[:rows, :, :tokens]
+
+
+class RoomyCache(Cache):
+    """The cache of all layers of a model."""
+
+    def __init__(self) -> None:
+        super().__init__(layer_class_to_replicate=RoomyLayer)
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """Row i becomes the old row `beam_idx[i]`."""
+        stay = beam_idx.new_tensor(range(len(beam_idx)))
+        moved = (beam_idx != stay).nonzero().squeeze(-1)
+        layers: Any = self.layers
+        for layer in layers:
+            layer.take(beam_idx, moved)
+
+    def fill(self, keys: Tensor, values: Tensor, rows: int, tokens: int) -> None:
+        """Add a layer; see `RoomyLayer.fill`."""
+        make: Any = RoomyLayer  # its base is not typed
+        layer = make()
+        layer.fill(keys, values, rows, tokens)
+        self.layers.append(layer)
+
+
+class Room:
+    """Memory that consecutive caches reuse, at most `limit` bytes: fresh memory costs more than the
+    copying, since the system clears every page."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: dict[tuple[int, int], Tensor] = {}
+        """One-dimensional tensors by layer and side."""
+
+    def tensor(self, layer: int, side: int, like: Tensor, size: Size) -> Tensor:
+        """An uninitialised tensor (row, head, token, coordinate) for keys or values shaped like the
+        row `like`. It overwrites the previous tensor of the same layer and side."""
+        shape = (size.rows, like.shape[0], size.width, like.shape[2])
+        count = prod(shape)
+        if like.device.type != "cpu":  # torch itself keeps the memory of other devices
+            return like.new_empty(shape)
+        memory = self._held.pop((layer, side), None)
+        if memory is None or memory.dtype != like.dtype or memory.numel() < count:
+            memory = like.new_empty(count)
+        if memory.nbytes + sum(other.nbytes for other in self._held.values()) <= self._limit:
+            self._held[layer, side] = memory
+        return memory[:count].view(shape)
+
+
+def settled(parents: list[int]) -> list[int]:
+    """The same rows, given by their old places, in an order that leaves as many as possible at
+    their old place."""
+    order: list[int | None] = [None] * len(parents)
+    waiting = []
+    for row, parent in enumerate(parents):
+        if parent < len(parents) and order[parent] is None:
+            order[parent] = row
+        else:
+            waiting.append(row)
+    left = iter(waiting)
+    return [next(left) if row is None else row for row in order]
+
+
+def _alone(side: Tensor) -> Tensor:
+    """A copy without the rest of its memory, such as queries, if a model projects all three at
+    once."""
+    return side.clone() if side.untyped_storage().nbytes() > side.nbytes else side
+
+
+def _widened(side: Tensor, tokens: int) -> Tensor:
+    rows, heads, before, size = side.shape
+    wide = side.new_empty(rows, heads, tokens, size)
+    wide[:, :, :before] = side
+    return wide

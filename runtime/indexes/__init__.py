@@ -1,0 +1,1 @@
+"""Index folders and the passages in them."""

@@ -1,0 +1,1 @@
+"""Rankings and utility judgments of passages by a reader: prompts and parsers."""

@@ -1,0 +1,1 @@
+"""Model checkpoints: finding, checking and loading them; batches."""

@@ -1,0 +1,77 @@
+"""Sequence classifiers by transformers, for comparing pairs of texts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForSequenceClassification
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models import loading
+from hopscope.runtime.models.batches import in_batches
+from hopscope.runtime.models.checkpoint import Checkpoint
+
+
+class Inputs(NamedTuple):
+    """A model's input for a pair of texts."""
+
+    fields: tuple[tuple[str, tuple[int, ...]], ...]
+    """Named fields: token numbers, mask, and segments if the model has them."""
+
+    @classmethod
+    def of(cls, encoded: Mapping[str, list[int]]) -> Self:
+        """From a tokenizer's output."""
+        return cls(tuple((name, tuple(values)) for name, values in encoded.items()))
+
+    @property
+    def tokens(self) -> int:
+        """The length of all fields."""
+        return len(self.fields[0][1])
+
+
+def logits(model: Any, tokenizer: Any, pairs: Sequence[Inputs], area: int) -> list[Tensor]:
+    """The outputs of each pair, (class), in double precision; equal pairs are computed once.
+
+    Args:
+        area: rows times positions computed together.
+    """
+
+    def compute(batch: list[Inputs]) -> Tensor:
+        unpadded = [{name: list(values) for name, values in pair.fields} for pair in batch]
+        padded = tokenizer.pad(unpadded, return_tensors="pt").to(model.device)
+        with torch.inference_mode():
+            outputs: Tensor = model(**padded).logits.double()
+        return outputs
+
+    return in_batches(pairs, compute, width=lambda pair: pair.tokens, area=area)
+
+
+def configuration(checkpoint: Checkpoint) -> Any:
+    """A checkpoint's configuration, with its outputs, before its weights are loaded.
+
+    Raises:
+        UsageError: transformers cannot read it.
+    """
+    return loading.configuration(checkpoint.folder, checkpoint.name)
+
+
+def load(checkpoint: Checkpoint, config: Any, *, device: str, kind: str) -> tuple[Any, Any]:
+    """Model, in single precision, and tokenizer; `kind` names the model in errors.
+
+    Raises:
+        UsageError: transformers cannot load it, or it has no trained classifier.
+    """
+    where = loading.choose_device(device)
+    place = checkpoint.folder, checkpoint.name
+    tokenizer = loading.tokenizer_of(*place)
+    auto_model = AutoModelForSequenceClassification
+    model, report = loading.weights(auto_model, *place, device=where, config=config)
+    # transformers gives a checkpoint without a classifier a random one.
+    if missing := sorted(report["missing_keys"]):
+        raise UsageError(f"{checkpoint.name}: is no trained {kind}, it lacks {missing[0]}")
+    if config.model_type == "deberta-v2":
+        from hopscope.runtime.models.deberta import keep_near
+
+        keep_near(model)
+    return model, tokenizer

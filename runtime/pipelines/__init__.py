@@ -1,0 +1,1 @@
+"""Expressions that name retrievers, and retrievers composed from them."""

@@ -1,0 +1,1 @@
+"""Prompts that all workflows and meters share, fitted to the reader."""

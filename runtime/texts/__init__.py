@@ -1,0 +1,1 @@
+"""Text in and out of models: answers, sentences, secrets."""

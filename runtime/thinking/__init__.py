@@ -1,0 +1,1 @@
+"""Thoughts of reasoning models: marks, chat templates, their place in replies."""

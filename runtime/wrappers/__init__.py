@@ -1,0 +1,1 @@
+"""Readers around readers: replies kept for good, requests of threads gathered."""

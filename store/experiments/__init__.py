@@ -1,0 +1,1 @@
+"""Experiments in SQL: records, reading, writing, result rows."""

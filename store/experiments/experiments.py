@@ -1,0 +1,275 @@
+"""Experiments in the store: their plans, progress and results.
+
+Reading needs only `Store.experiments`:
+
+    with Store.open() as store:
+        experiment = store.experiments.find("hotpot")           # its arms, settings, models
+        items = store.experiments.items("hotpot")               # question x arm, with outcomes
+        credits = store.experiments.credits("hotpot", passages=False)   # by run id
+        for item in items:
+            if item.outcome:
+                totals = [c for c in credits[item.outcome.run_id] if c.rule == "total"]
+                run = store.load(item.outcome.run_id)           # all of it, slow in bulk
+
+The list methods take a fixed number of queries, however many items there are, and read no text
+but questions and answers. A process that works on an experiment begins a worker session
+(`begin_session`), claims items, completes each once and ends the session; see
+`store.experiments.writing` for the invariants.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, select
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Appraisal, Credit, Run, RunError, ThoughtEnd
+from hopscope.store.database.database import Database
+from hopscope.store.database.schema import experiments
+from hopscope.store.experiments import reading as reading
+from hopscope.store.experiments import writing as writing
+from hopscope.store.experiments.reading_result_rows import read_result_rows, read_retrievals
+from hopscope.store.experiments.records import (
+    ClaimedItem,
+    DatasetEntry,
+    Experiment,
+    Item,
+    ItemStatus,
+    Progress,
+    WorkerSession,
+)
+from hopscope.store.experiments.result_rows import ResultRow, Retrieval
+from hopscope.store.runs.appraised import ORIGINAL, Appraised, chosen, read_appraised
+
+
+class Experiments:
+    """The experiments of a store; `Store.experiments`. Threads may share it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> list[Experiment]:
+        """Every experiment, the newest first."""
+        with self._database.reading() as connection:
+            return reading.read_experiments(connection)
+
+    def known(self, name: str) -> Experiment | None:
+        """The experiment of exactly that name, if there is one."""
+        with self._database.reading() as connection:
+            return next(iter(reading.read_experiments(connection, name=name)), None)
+
+    def find(self, name: str) -> Experiment:
+        """The experiment of exactly that name.
+
+        Raises:
+            UsageError: there is none; the message lists the known experiments.
+        """
+        found = self.known(name)
+        if found is None:
+            raise self._unknown(name)
+        return found
+
+    def progress(self, name: str) -> Progress:
+        """Number of its items by status.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return reading.read_progress(connection, self._number(connection, name))
+
+    def items(self, name: str, *, status: ItemStatus | None = None) -> list[Item]:
+        """All items, or those of one status, in the order of the plan. Each has its question with
+        golds, its arm's label, its status and error and, once it is done, the outcome of its run:
+        answer, retrievals, usage, seconds. A failed item may have no run; a pending item has
+        none.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            return reading.read_items(connection, number, status=status)
+
+    def credits(
+        self,
+        name: str,
+        *,
+        meters: Collection[str] | None = None,
+        rules: Collection[str] | None = None,
+        passages: bool = True,
+        appraisal: str | None = None,
+    ) -> dict[str, list[Credit]]:
+        """The credits of its runs by the run's id, of these meters and rules if given; without
+        `passages` only those of whole steps and runs; of one appraisal only, if given, as
+        `store.runs.appraised.chosen` chooses it. Runs without credits are missing.
+
+        The order is that of `Store.credits`: the last measured come last, as
+        `tracing.reports.report.chosen` expects.
+
+        Raises:
+            UsageError: as `find`, or there is no such appraisal.
+        """
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            shown = chosen(read_appraised(connection, number), appraisal) if appraisal else None
+            return reading.read_item_credits(
+                connection,
+                number,
+                meters=meters,
+                rules=rules,
+                passages=passages,
+                provenance=shown and shown.number,
+            )
+
+    def appraised(self, name: str) -> list[Appraised]:
+        """The appraisals of its whole runs, the original one first.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return read_appraised(connection, self._number(connection, name))
+
+    def result_rows(self, name: str, appraisal: str = ORIGINAL) -> list[ResultRow]:
+        """The finished items as plain rows for tables, in the order of the plan; reads tens of
+        thousands of items a second. Utilities are those of the appraisal that
+        `store.runs.appraised.chosen` chooses.
+
+        Raises:
+            UsageError: as `find`, or there is no such appraisal.
+        """
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            shown = chosen(read_appraised(connection, number), appraisal)
+            return read_result_rows(connection, number, name, shown and shown.number)
+
+    def retrievals(self, name: str, appraisal: str = ORIGINAL) -> list[Retrieval]:
+        """The retrievals of all its runs with their shares by each meter, as plain rows.
+
+        Raises:
+            UsageError: as `result_rows`.
+        """
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            shown = chosen(read_appraised(connection, number), appraisal)
+            return read_retrievals(connection, number, shown and shown.number)
+
+    def appraisals(self, name: str) -> dict[str, list[Appraisal]]:
+        """The cost of measuring its runs, by run id, the latest last. Runs that were not measured
+        are missing.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return reading.read_item_appraisals(connection, self._number(connection, name))
+
+    def thoughts(self, name: str) -> dict[ThoughtEnd, int]:
+        """Number of thoughts in the replies of its runs, by the way they ended.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return reading.read_thoughts(connection, self._number(connection, name))
+
+    def worker_sessions(self, name: str) -> list[WorkerSession]:
+        """Its worker sessions with times, versions and hardware, the first one first.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return reading.read_worker_sessions(connection, self._number(connection, name))
+
+    def add(self, experiment: Experiment, entries: Sequence[DatasetEntry]) -> None:
+        """Plan every question for every arm. If the experiment exists, missing items are added at
+        the end and the others stay.
+
+        Raises:
+            UsageError: it has another fingerprint, or an arm has other settings.
+        """
+        with self._database.writing() as connection:
+            writing.add(connection, experiment, entries)
+
+    def retry_failed(self, name: str) -> int:
+        """Make failed items pending again; returns their number.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.writing() as connection:
+            return writing.retry(connection, self._number(connection, name))
+
+    def open_sessions(self, name: str) -> dict[int, str]:
+        """Owners of the sessions that have not ended, by session number; some may be dead.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            return writing.open_sessions(connection, number)
+
+    def begin_session(self, name: str, *, owner: str, environment: Mapping[str, JsonValue]) -> int:
+        """Begin a worker session on an experiment; returns its number.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.writing() as connection:
+            number = self._number(connection, name)
+            return writing.begin_session(connection, number, owner, dict(environment))
+
+    def claim(self, session: int, limit: int = 1) -> list[ClaimedItem]:
+        """Claim up to `limit` items for this session alone, in the order of the plan; an empty list
+        when none are free. Items of sessions that ended, or were silent for 90 s, are free."""
+        with self._database.writing() as connection:
+            return writing.claim(connection, session, limit)
+
+    def complete(
+        self,
+        session: int,
+        claimed: ClaimedItem,
+        run: Run | None,
+        *,
+        credits: Sequence[Credit] = (),
+        appraisals: Iterable[Appraisal] = (),
+        error: RunError | None = None,
+    ) -> bool:
+        """Store the result of an item in one transaction: its run, credits and appraisals, or an
+        error with those that exist. False, with nothing stored, if the session no longer holds
+        the item."""
+        with self._database.writing() as connection:
+            return writing.complete(
+                connection,
+                session,
+                claimed.position,
+                run=run,
+                credits=credits,
+                appraisals=appraisals,
+                error=error,
+            )
+
+    def keep_alive(self, session: int) -> None:
+        """Record that the session is alive; `claim` and `complete` do so, too."""
+        with self._database.writing() as connection:
+            writing.sign_of_life(connection, session)
+
+    def end_session(self, session: int) -> None:
+        """End a session, of this process or of a dead one; its unfinished items are free."""
+        with self._database.writing() as connection:
+            writing.end_session(connection, session)
+
+    def _number(self, connection: Connection, name: str) -> int:
+        query = select(experiments.c.number).where(experiments.c.name == name)
+        number = connection.execute(query).scalar()
+        if number is None:
+            raise self._unknown(name)
+        return int(number)
+
+    def _unknown(self, name: str) -> UsageError:
+        names = ", ".join(experiment.name for experiment in self.all()[:10])
+        there = f"there are {names}" if names else "begin one with `hopscope eval`"
+        return UsageError(f"no experiment {name!r} in {self._database.name}: {there}")

@@ -1,0 +1,1 @@
+"""Runs in SQL: reading, writing, seals, appraisals."""

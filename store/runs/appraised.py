@@ -1,0 +1,99 @@
+"""The appraisals of an experiment's runs, and the choice of the one that its tables show.
+
+Tables show one appraisal, the same for all runs: means that mix appraisals would mean nothing. Only
+this module chooses it.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, distinct, func, select
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Provenance
+from hopscope.store.database.schema import (
+    WHOLE_RUN,
+    WHOLE_STEP,
+    appraisals,
+    credits,
+    items,
+    provenances,
+)
+
+ORIGINAL = "original"
+LATEST = "latest"
+
+
+class Appraised(NamedTuple):
+    """A provenance under which whole runs of an experiment were measured."""
+
+    number: int
+    """Row number of the provenance in this database."""
+    provenance: Provenance
+    runs: int
+    """Number of runs measured with it."""
+    first: datetime | None
+    """Time of the first measurement; None for credits older than the record of times."""
+    last: datetime | None
+
+
+def read_appraised(connection: Connection, experiment: int) -> list[Appraised]:
+    """All appraisals, the oldest first: the first is that of `hopscope eval`."""
+    own = select(items.c.run).where(items.c.experiment == experiment)
+    counted = (
+        select(credits.c.provenance, func.count(distinct(credits.c.run)))
+        .where(credits.c.run.in_(own), credits.c.step == WHOLE_RUN)
+        .where(credits.c.rule == "total", credits.c.passage == WHOLE_STEP)
+        .group_by(credits.c.provenance)
+    )
+    runs: dict[int, int] = dict(tuple(row) for row in connection.execute(counted))
+    measured = appraisals.c.measured
+    times = (
+        select(appraisals.c.provenance, func.min(measured), func.max(measured))
+        .where(appraisals.c.run.in_(own))
+        .group_by(appraisals.c.provenance)
+    )
+    when = {number: (first, last) for number, first, last in connection.execute(times)}
+    if not runs:
+        return []
+    rows = connection.execute(select(provenances).where(provenances.c.number.in_(runs)))
+    found = [
+        Appraised(
+            row["number"],
+            Provenance(**{name: row[name] for name in Provenance.model_fields}),
+            runs[row["number"]],
+            *when.get(row["number"], (None, None)),
+        )
+        for row in rows.mappings()
+    ]
+    return sorted(found, key=_place)
+
+
+def chosen(found: Sequence[Appraised], which: str) -> Appraised | None:
+    """The `original` (the oldest), the `latest`, or the one whose settings hash has the prefix
+    `which`. None if nothing was measured.
+
+    Raises:
+        UsageError: no hash has this prefix, or several do.
+    """
+    if which == ORIGINAL:
+        return found[0] if found else None
+    if which == LATEST:
+        return max(found, key=_last, default=None)
+    meant = [each for each in found if each.provenance.settings_hash.startswith(which)]
+    if len(meant) != 1:
+        known = ", ".join(each.provenance.settings_hash[:8] for each in found) or "there are none"
+        raise UsageError(
+            f"{which!r} does not name one of the appraisals: give {ORIGINAL}, {LATEST} or the "
+            f"beginning of one of {known}"
+        )
+    return meant[0]
+
+
+def _last(each: Appraised) -> tuple[float, int]:
+    return each.last.timestamp() if each.last else float("-inf"), each.number
+
+
+def _place(each: Appraised) -> tuple[bool, float, int]:
+    return each.first is not None, each.first.timestamp() if each.first else 0.0, each.number

@@ -1,0 +1,255 @@
+"""Read records of one run with one query for each table."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    FromClause,
+    RowMapping,
+    ScalarSelect,
+    Select,
+    Table,
+    func,
+    select,
+)
+
+from hopscope.runtime.types import (
+    Appraisal,
+    Credit,
+    Decision,
+    Exchange,
+    Generation,
+    GenerationRequest,
+    Hit,
+    Measurement,
+    Message,
+    Passage,
+    Prompt,
+    Provenance,
+    Question,
+    Record,
+    Run,
+    RunError,
+    Step,
+    Thought,
+    Usage,
+)
+from hopscope.store.database.schema import (
+    WHOLE_RUN,
+    WHOLE_STEP,
+    appraisals,
+    credits,
+    decisions,
+    exchanges,
+    generations,
+    listings,
+    messages,
+    passages,
+    placements,
+    prompts,
+    provenances,
+    runs,
+    steps,
+    texts,
+)
+
+
+def read_run(connection: Connection, number: int) -> Run:
+    """The run of this number, equal to the one that was written."""
+    row = connection.execute(select(runs).where(runs.c.number == number)).mappings().one()
+    error = None
+    if row["error_type"] is not None:
+        error = RunError(type=row["error_type"], message=row["error_message"])
+    question = Question(text=row["question"], answers=row["answers"], id=row["question_id"])
+    own = _fields(Run, row, but={"question", "steps", "error"})
+    return Run(question=question, error=error, steps=_steps(connection, number), **own)
+
+
+def read_credits(connection: Connection, number: int) -> list[Credit]:
+    """The run's credits by provenance, meter, rule, step and passage, those of the whole run and
+    whole steps first. The provenance measured last comes last; those without a time come first."""
+    query = (
+        select(credits, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+        .join(provenances, provenances.c.number == credits.c.provenance)
+        .join(runs, runs.c.number == credits.c.run)
+        .where(credits.c.run == number)
+        .order_by(last_measured(credits).asc().nulls_first())
+        .order_by(credits.c.provenance, credits.c.meter)
+        .order_by(credits.c.rule, credits.c.step, credits.c.passage)
+    )
+    return [_credit(row) for row in connection.execute(query).mappings()]
+
+
+def last_measured(of: FromClause) -> ScalarSelect[datetime]:
+    """Time of the last measurement of a row's run under its provenance; `of` aliases credits.
+    Correlated to each row, since a query over all runs takes time in proportion to them."""
+    query = select(func.max(appraisals.c.measured)).where(
+        appraisals.c.run == of.c.run, appraisals.c.provenance == of.c.provenance
+    )
+    return query.correlate(of).scalar_subquery()
+
+
+def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:
+    """Times and costs of measuring the run, the latest last."""
+    query = (
+        select(appraisals, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+        .join(provenances, provenances.c.number == appraisals.c.provenance)
+        .join(runs, runs.c.number == appraisals.c.run)
+        .where(appraisals.c.run == number)
+        .order_by(appraisals.c.measured, appraisals.c.provenance)
+    )
+    return [
+        Appraisal(
+            run_id=row["id"],
+            provenance=_provenance(row),
+            measured=row["measured"],
+            usage=_usage(row),
+            seconds=row["seconds"],
+            pairs=row["pairs"],
+        )
+        for row in connection.execute(query).mappings()
+    ]
+
+
+def _provenance(row: RowMapping) -> Provenance:
+    return Provenance(**{name: row[f"of_{name}"] for name in Provenance.model_fields})
+
+
+def _credit(row: RowMapping) -> Credit:
+    return Credit(
+        run_id=row["id"],
+        step=None if row["step"] == WHOLE_RUN else row["step"],
+        passage=None if row["passage"] == WHOLE_STEP else row["passage"],
+        rule=row["rule"],
+        meter=row["meter"],
+        measurement=Measurement(**_fields(Measurement, row)),
+        provenance=_provenance(row),
+    )
+
+
+def _steps(connection: Connection, number: int) -> tuple[Step, ...]:
+    lists = _placements(connection, number)
+    by_step = _exchanges(connection, number)
+    decision_of = _decisions(connection, number)
+    roles = {"ranked", "new", "shown", "evidence", "dangling"}
+    return tuple(
+        Step(
+            **_fields(Step, row, but=roles | {"exchanges", "decision", "usage"}),
+            **{role: lists[row["position"], role] for role in roles},
+            exchanges=tuple(by_step[row["position"]]),
+            decision=decision_of.get(row["position"]),
+            usage=_usage(row),
+        )
+        for row in _rows(connection, steps, number)
+    )
+
+
+def _decisions(connection: Connection, number: int) -> dict[int, Decision]:
+    """Decisions of the steps, by position."""
+    return {
+        row["step"]: Decision(**_fields(Decision, row, but={"usage"}), usage=_usage(row))
+        for row in _rows(connection, decisions, number)
+    }
+
+
+def _placements(connection: Connection, number: int) -> dict[tuple[int, str], Any]:
+    """The lists of passages and keys of the steps, by position and role."""
+    held = _passages(connection, number)
+    lists: dict[tuple[int, str], list[Any]] = defaultdict(list)
+    for row in _rows(connection, placements, number):
+        role, item = row["role"], row["key"]
+        if row["listing"] is not None:
+            passage = held[row["listing"]]
+            item = passage if role in ("ranked", "evidence") else passage.key
+        if role == "ranked":
+            item = Hit(passage=item, score=row["score"])
+        lists[row["step"], role].append(item)
+    return lists
+
+
+def _passages(connection: Connection, number: int) -> dict[int, Passage]:
+    """The passages of a run by the number of their listing."""
+    query = (
+        select(listings.c.number, listings.c.id, listings.c.source, passages.c.title)
+        .add_columns(passages.c.text)
+        .join(passages, passages.c.number == listings.c.passage)
+        .where(listings.c.number.in_(_distinct(placements, "listing", number)))
+    )
+    rows = connection.execute(query).mappings()
+    return {row["number"]: Passage(**_fields(Passage, row)) for row in rows}
+
+
+def _exchanges(connection: Connection, number: int) -> dict[int, list[Exchange]]:
+    """The exchanges of the steps, by position."""
+    by_number = _prompts(connection, number)
+    replies: dict[tuple[int, int], list[Generation]] = defaultdict(list)
+    for row in _rows(connection, generations, number):
+        generation = Generation(
+            **_fields(Generation, row, but={"usage", "thought", "refused"}),
+            usage=_usage(row),
+            thought=_thought(row),
+            refused=row["refused"] or (),
+        )
+        replies[row["step"], row["exchange"]].append(generation)
+    result: dict[int, list[Exchange]] = defaultdict(list)
+    for row in _rows(connection, exchanges, number):
+        own = _fields(GenerationRequest, row, but={"prompt"})
+        exchange = Exchange(
+            request=GenerationRequest(prompt=by_number[row["prompt"]], **own),
+            generations=tuple(replies[row["step"], row["position"]]),
+            seconds=row["seconds"],
+            span_id=row["span_id"],
+        )
+        result[row["step"]].append(exchange)
+    return result
+
+
+def _prompts(connection: Connection, number: int) -> dict[int, Prompt]:
+    """The prompts of a run by number."""
+    wanted = _distinct(exchanges, "prompt", number)
+    query = (
+        select(messages.c.prompt, messages.c.role, texts.c.text)
+        .join(texts, texts.c.number == messages.c.text)
+        .where(messages.c.prompt.in_(wanted))
+        .order_by(messages.c.prompt, messages.c.position)
+    )
+    turns: dict[int, list[Message]] = defaultdict(list)
+    for prompt, role, content in connection.execute(query):
+        turns[prompt].append(Message(role=role, content=content))
+    rows = connection.execute(select(prompts).where(prompts.c.number.in_(wanted))).mappings()
+    return {
+        row["number"]: Prompt(
+            messages=tuple(turns[row["number"]]), prefix=row["prefix"], shown=row["shown"]
+        )
+        for row in rows
+    }
+
+
+def _rows(connection: Connection, table: Table, number: int) -> Iterable[RowMapping]:
+    """A run's rows in order."""
+    query = select(table).where(table.c.run == number).order_by(*table.primary_key)
+    return connection.execute(query).mappings()
+
+
+def _distinct(table: Table, column: str, number: int) -> Select[tuple[int]]:
+    return select(table.c[column]).where(table.c.run == number).distinct()
+
+
+def _fields(
+    record: type[Record], row: RowMapping, *, but: Set[str] = frozenset()
+) -> dict[str, Any]:
+    """The record's fields from the columns of the same names."""
+    return {name: row[name] for name in record.model_fields.keys() - but}
+
+
+def _thought(row: RowMapping) -> Thought | None:
+    if row["thought_end"] is None:
+        return None
+    return Thought(text=row["thought"], tokens=row["thought_tokens"], end=row["thought_end"])
+
+
+def _usage(row: RowMapping) -> Usage:
+    return Usage(**_fields(Usage, row))

@@ -1,0 +1,89 @@
+"""`import hopscope` costs nothing, and gives the names that docs/python.md promises."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hopscope
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("torch", "transformers", "pydantic", "numpy", "langgraph", "sqlalchemy", "rich", "typer")
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    code = "import sys, hopscope; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "hopscope" in loaded
+    assert not loaded.intersection(HEAVY)
+
+
+def test_the_session_loads_no_model_library_until_a_model_is_needed() -> None:
+    code = (
+        "import sys, hopscope; hopscope.Session(store='sqlite://'); hopscope.Question(text='?');"
+        "print(*sys.modules, sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "pydantic" in loaded
+    assert not loaded.intersection({"torch", "transformers"})
+
+
+def test_every_promised_name_is_there_and_listed() -> None:
+    for name in hopscope.__all__:
+        assert getattr(hopscope, name).__name__ == name
+    assert set(hopscope.__all__) <= set(dir(hopscope))
+
+
+def test_editors_see_the_same_names_as_the_interpreter() -> None:
+    tree = ast.parse(Path(hopscope.__file__).read_text())
+    typed = {
+        alias.name: node.module.removeprefix("hopscope.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hopscope.")
+        for alias in node.names
+    }
+    assert typed == hopscope._HOMES
+    assert sorted(typed) == sorted(hopscope.__all__)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
+        hopscope.Sesion  # noqa: B018
+
+
+SCRIPT = """
+import hopscope
+from hopscope import Hit, MeasuredRun
+
+def find(query: str, k: int) -> list[str]:
+    return ["Alba is a film."][:k]
+
+with hopscope.Session(retriever=find, store="sqlite://", limits=hopscope.Limits(tokens=10)) as s:
+    run: MeasuredRun = s.ask("Who made Alba?", gold=["Ada", "A. Example"], k=3)
+    answer: str | None = run.answer
+    values: list[float | None] = [row.value for row in run.credits if row.meter == "seper"]
+    hits: list[Hit] = s.retrieve("Alba", k=2)
+    reveal_type(run.credits[0])
+    reveal_type(run.steps[0].query)
+"""
+
+
+def test_a_users_script_passes_strict_mypy(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"),
+            *("--config-file", str(ROOT / "pyproject.toml"), str(script)),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "hopscope.api.credits.CreditRow" in done.stdout
+    assert "str | None" in done.stdout

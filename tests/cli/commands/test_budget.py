@@ -1,0 +1,147 @@
+"""`hopscope run --policy`, limits, and `hopscope budget`, through the front door."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hopscope.cli.main import main
+from hopscope.runtime.types import Question, Run, StopReason
+from hopscope.store.store import Store
+
+ASK = "What is the employer of the mayor of Grand Nalmir?"
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command, in this process."""
+    code = 0
+    try:
+        main(list(arguments))
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+    return code, *capsys.readouterr()
+
+
+def test_limits_and_policies_are_kept_and_explained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db = str(tmp_path / "runs.db")
+    limits = ("--policy", "margin:1.1", "--max-retrievals", "1", "--max-calls", "9")
+    code, out, _ = call(capsys, "run", ASK, *limits, "--samples", "2", "--db", db, "--json")
+    assert code == 0
+    report = json.loads(out)
+    assert report["total"]["retrievals"] <= 1
+    code, out, _ = call(capsys, "budget", "explain", "--db", db, "--json")
+    assert code == 0
+    first, *rest = json.loads(out)
+    assert first["decision"]["policy"] == "margin:1.1"
+    assert first["decision"]["retrieve"]
+    assert 0 <= first["decision"]["signals"]["margin"] <= 1
+    assert first["decision"]["usage"]["calls"] == 1
+    if rest:  # what the reader says decides whether it asks again
+        assert rest[0]["decision"]["policy"] == "limit:budget_retrievals"
+        assert report["stop_reason"] == "budget_retrievals"
+    code, out, _ = call(capsys, "budget", "explain", "--db", db)
+    assert "after 0 retrievals: retrieve  (margin:1.1)" in out
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "told"),
+    [("answer_marker", "met no limit"), ("budget_tokens", "met within a step")],
+)
+def test_a_run_without_decisions_says_why_there_are_none(
+    stop_reason: StopReason, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who had given a limit that was never reached was told to give one."""
+    done = Run(
+        id="one",
+        question=Question(text="Who?"),
+        workflow="ircot",
+        stop_reason=stop_reason,
+        started=datetime(2026, 11, 21, tzinfo=UTC),
+    )
+    with Store.open(tmp_path / "runs.db") as store:
+        store.save(done)
+    code, out, err = call(capsys, "budget", "explain", "--db", str(tmp_path / "runs.db"))
+    assert (code, out) == (0, f"one  ircot  ended by {stop_reason}\n")
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--policy", "nonesuch"), "no 'nonesuch' among policies"),
+        (("--policy", "fixed:x"), "option k=x"),
+        (("--policy", "value"), "value needs file"),
+        (("--policy", "value:nowhere.json"), "hopscope budget fit"),
+        (("--policy", "tasr:0.5,calibration=no.json"), "fit --from EXPERIMENT --kind tasr"),
+        (("--policy", "tasr:0.5,what=3"), "unknown option 'what'"),
+        (("--prices", "nowhere.toml"), "or leave --prices out for the shipped table"),
+        (("--max-calls", "-1"), "max-calls"),
+    ],
+)
+def test_what_cannot_be_used_is_told_before_the_run(
+    arguments: tuple[str, ...], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = call(capsys, "run", ASK, *arguments, "--db", str(tmp_path / "r.db"))
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_calibration_of_tasr_can_be_named(tmp_path: Path) -> None:
+    """It was a thing that `fit` wrote and no command took."""
+    from hopscope.api.spending import policy
+    from hopscope.tracing.learned.calibration import Calibration
+
+    file = tmp_path / "tasr.json"
+    learned = Calibration(workflow="ircot", reader="tiny", scores=(0.0, 1.0), values=(0.1, 0.9))
+    file.write_text(learned.model_dump_json())
+    found = policy(f"tasr:0.5,calibration={file}", workflow="ircot", reader_name="tiny")
+    assert found is not None
+    assert found.name == "tasr:0.5 (calibrated)"
+
+
+def test_money_needs_a_price(tmp_path: Path) -> None:
+    from hopscope.api.spending import Spending
+    from hopscope.runtime.budget.ledger import Limits
+    from hopscope.runtime.errors import UsageError
+
+    spending = Spending(limits=Limits(cost=1.0))
+    assert spending.ledger("hopland@1").limits.cost == 1.0
+    with pytest.raises(UsageError, match="a limit in money needs the price of gpt"):
+        spending.ledger("gpt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("fit", "--from", "none", "--out", "p.json"), "--budget tokens=N"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=x"), "no number"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=nan"), "from 0 on"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=-5"), "from 0 on"),
+        (("fit", "--from", "none", "--out", "no/p.json", "--budget", "tokens=9"), "no folder"),
+        (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "no experiment"),
+        (("fit", "--from", "none", "--out", "r.db", "--budget", "tokens=9"), "r.db is there al"),
+        (("frontier", "none"), "no experiment"),
+        (("frontier", "none", "--plot", "r.db"), "r.db is there already: give --overwrite"),
+        (("frontier", "none", "--plot", "r.db", "--overwrite"), "no experiment"),
+        (("frontier", "none", "--plot", ".", "--overwrite"), ". is a folder: name a file"),
+        (("frontier", "none", "--plot", "p" * 300), "cannot be written: File name too long"),
+        (("frontier", "none", "--plot", "r.db/p.svg"), "cannot be written: Not a directory"),
+        (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
+    ],
+)
+def test_budget_commands_say_what_is_wrong(
+    arguments: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "r.db"))
+    Store.open(tmp_path / "r.db").close()
+    code, out, err = call(capsys, "budget", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err

@@ -1,0 +1,84 @@
+"""`hopscope run` measures with the meters and shares by the rules that it is given."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopscope.cli.main import main
+from hopscope.store.store import Store
+
+ASKED = ("Where was Rosis Wallo born?", "--gold", "Zana", "-w", "naive", "--samples", "1")
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
+    """The exit code, and what `--json` prints."""
+    code = 0
+    try:
+        main([*arguments, "--json"])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    printed = capsys.readouterr().out
+    return code, json.loads(printed) if printed else None
+
+
+def kept(database: Path, run: str) -> set[tuple[str, str]]:
+    with Store.open(database, create=False) as store:
+        return {(credit.meter, credit.rule) for credit in store.credits(run)}
+
+
+def test_a_run_is_measured_as_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = tmp_path / "runs.db"
+    chosen = ("--meter", "seper", "--rule", "leave-one-out", "--rule", "solo")
+    code, found = call(capsys, "run", *ASKED, *chosen, "--db", str(database))
+    assert code == 0
+    shares = {("seper", rule) for rule in ("level", "leave_one_out", "solo", "total")}
+    assert kept(database, found["id"]) == shares
+
+
+def test_a_run_can_be_answered_only_and_resumed_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, checkpoint = tmp_path / "runs.db", tmp_path / "steps.db"
+    places = ("--db", str(database), "--checkpoint", str(checkpoint))
+    code, found = call(capsys, "run", *ASKED, "--meter", "none", *places)
+    assert (code, found["status"], found["appraisal"]) == (0, "ok", None)
+    assert kept(database, found["id"]) == set()
+    code, again = call(capsys, "resume", *places)
+    assert (code, again) == (0, found)
+    assert kept(database, found["id"]) == set()
+
+
+def test_a_resumed_run_is_measured_as_it_was_begun(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here into another database, where the run is not known."""
+    checkpoint, other = tmp_path / "steps.db", tmp_path / "other.db"
+    chosen = ("--meter", "grogu", "--rule", "trajectory", "--checkpoint", str(checkpoint))
+    code, found = call(capsys, "run", *ASKED, *chosen, "--db", str(tmp_path / "runs.db"))
+    assert code == 0
+    call(capsys, "resume", "--checkpoint", str(checkpoint), "--db", str(other))
+    shares = {("grogu", rule) for rule in ("level", "trajectory", "total")}
+    assert kept(other, found["id"]) == shares
+
+
+def test_an_unknown_meter_is_refused_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", *ASKED, "--meter", "sepper", "--db", str(tmp_path / "runs.db")])
+    assert "no 'sepper' among meters" in capsys.readouterr().err
+
+
+def test_options_stand_with_the_workflow_as_in_eval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They count before -o and -k; `run` knew no workflow of such a name."""
+    asked = ("run", ASKED[0], "--meter", "none", "--db", str(tmp_path / "runs.db"))
+    code, found = call(capsys, *asked, "-w", "naive:k=1", "-k", "4", "-o", "max_tokens=8")
+    assert code == 0
+    assert found["workflow"] == "naive"
+    assert len(found["steps"][0]["passages"]) == 1
+    code, found = call(capsys, *asked, "-w", "naive:policy=never")
+    assert [step["name"] for step in found["steps"] if step["query"]] == []

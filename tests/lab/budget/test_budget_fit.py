@@ -1,0 +1,163 @@
+"""A policy learned where the right one is known: whether the draft was found tells all."""
+
+from pathlib import Path as File
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hopscope.lab.budget.fit import Fitting, Outcome, _forest, _grow, choose, fit, learn, try_prices
+from hopscope.lab.budget.paths import Path, Stop
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Question
+from hopscope.tracing.learned.files import read
+from hopscope.tracing.learned.value_file import GainPrediction, ValueFile
+from hopscope.tracing.signals.gathering import Stage
+
+pytest.importorskip("sklearn")
+
+QUICK = Fitting(trees=30, leaf=5, prices=2)
+
+
+def path(number: int, hops: int, *, told: bool = True, draft: int = 5) -> Path:
+    """Right after `hops` retrievals and not before; only then is the draft found. The question
+    tells how many it needs, if it is `told`. The workflow by itself retrieves three times, each for
+    100 tokens."""
+    known = tuple(
+        {
+            "draft_found": float(t >= hops),
+            "retrievals": float(t),
+            "nesting": float(hops) if told else 1.0,
+        }
+        for t in range(3)
+    )
+    stops = tuple(Stop(utility=float(t >= hops), tokens=50 + 100 * t) for t in range(4))
+    asked: dict[Stage, int] = {"free": 0, "draft": draft, "change": 5}
+    return Path(question=Question(text=f"q{number}"), stops=stops, known=known, asked=(asked,) * 3)
+
+
+PATHS = [path(i, i % 4) for i in range(120)]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> list[Outcome]:
+    return try_prices(PATHS, QUICK)
+
+
+@pytest.fixture(scope="module")
+def rich() -> ValueFile:
+    return fit(
+        PATHS, workflow="ircot", reader="r@1", utility="correctness", budget=1000, fitting=QUICK
+    ).file
+
+
+def predicted(file: ValueFile, retrievals: int, known: dict[str, float]) -> GainPrediction:
+    """By all signals."""
+    head = file.heads[retrievals]
+    return head.stages[-1].predict(head.inputs(known, file.signals))
+
+
+def doubts(file: ValueFile | Outcome, stage: int = 0) -> list[float]:
+    return [head.stages[stage].doubt for head in file.heads]
+
+
+def test_a_draft_is_not_paid_for_where_free_signals_tell_as_much() -> None:
+    """The question tells how many retrievals it needs."""
+    paths = [path(i, i % 4, draft=40) for i in range(120)]
+    found = learn(paths, 0.003, QUICK)
+    assert doubts(found) == [0, 0, 0]
+    assert found.utility == pytest.approx(1.0, abs=0.02)
+    assert found.tokens == pytest.approx(50 + 150, abs=5), "what the oracle spends"
+
+
+def test_a_draft_is_paid_for_where_it_tells_what_nothing_else_does() -> None:
+    paths = [path(i, i % 4, told=False, draft=2) for i in range(120)]
+    found = learn(paths, 0.003, QUICK)
+    assert max(doubts(found)) > 0
+    assert max(doubts(found, stage=1)) == 0, "comparing drafts tells nothing more"
+    dear = learn([path(i, i % 4, told=False, draft=2000) for i in range(120)], 0.003, QUICK)
+    assert doubts(dear) == [0, 0, 0]
+    assert dear.utility < found.utility or dear.tokens > found.tokens
+
+
+def test_it_goes_on_for_a_gain_that_the_next_step_alone_does_not_bring(rich: ValueFile) -> None:
+    """The first hop of three earns nothing by itself, and is worth going on for."""
+    first = predicted(rich, 0, PATHS[3].known[0])
+    assert first.gain > 0.7
+    assert first.gain > rich.price * first.cost
+    assert first.low <= first.gain <= first.high
+
+
+def test_it_stops_where_nothing_is_to_be_gained(rich: ValueFile) -> None:
+    assert predicted(rich, 1, PATHS[1].known[1]).gain < 0.2
+
+
+def test_what_it_came_to_is_told_and_is_nearly_the_best(rich: ValueFile) -> None:
+    assert rich.learned["utility"] == pytest.approx(1.0, abs=0.02)
+    retrievals = rich.learned["retrievals"]
+    assert isinstance(retrievals, float)
+    assert 1.4 <= retrievals <= 2.0, "the oracle's mean is 1.5, the workflow's 3"
+
+
+def test_more_budget_never_lowers_the_value_on_the_questions_learned_from(
+    outcomes: list[Outcome],
+) -> None:
+    least = min(each.tokens for each in outcomes)
+    values = [choose(outcomes, least + more).utility for more in (0, 20, 60, 120, 400)]
+    assert values == sorted(values)
+    assert values[0] < values[-1]
+
+
+@pytest.mark.parametrize("budget", [160, 200, 300])
+def test_the_mean_spend_is_within_the_budget(outcomes: list[Outcome], budget: float) -> None:
+    assert choose(outcomes, budget).tokens <= budget
+
+
+def test_a_budget_that_pays_for_nothing_is_refused(outcomes: list[Outcome]) -> None:
+    with pytest.raises(UsageError, match=r"budget of 10 tokens.*too small: the least"):
+        choose(outcomes, 10)
+
+
+def test_too_few_runs_are_refused() -> None:
+    with pytest.raises(UsageError, match="3 runs with a retrieval are too few"):
+        fit(PATHS[1:4], workflow="w", reader="r", utility="seper", budget=100, fitting=QUICK)
+
+
+def test_the_file_is_read_as_it_was_written(rich: ValueFile, tmp_path: File) -> None:
+    """Through JSON and back, as a run reads it."""
+    file = tmp_path / "p.json"
+    file.write_text(rich.model_dump_json())
+    again = read(ValueFile, file, workflow="ircot", reader="r@1")
+    assert again == rich
+
+    inputs = np.random.default_rng(0).random((80, 4)).astype(np.float32)
+    model = _grow(inputs, inputs[:, 0] * inputs[:, 1], QUICK)
+    forest = _forest(model)
+    assert [forest.predict(row) for row in inputs[:20]] == pytest.approx(
+        model.predict(inputs[:20]).tolist(), abs=1e-6
+    )
+
+
+def test_the_same_seed_learns_the_same(outcomes: list[Outcome]) -> None:
+    assert learn(PATHS, outcomes[1].price, QUICK) == outcomes[1]
+
+
+OUTCOMES = st.lists(
+    st.builds(
+        lambda utility, tokens: Outcome(0.0, (), utility, tokens, 0.0),
+        st.floats(0, 1),
+        st.floats(10, 1000),
+    ),
+    min_size=1,
+)
+
+
+@given(tried=OUTCOMES, budgets=st.tuples(st.floats(0, 1500), st.floats(0, 1500)))
+def test_whatever_the_prices_came_to_more_budget_is_never_worse(
+    tried: list[Outcome], budgets: tuple[float, float]
+) -> None:
+    least = min(each.tokens for each in tried)
+    small, large = (choose(tried, least + budget) for budget in sorted(budgets))
+    assert small.utility <= large.utility
+    assert small.tokens <= least + min(budgets)

@@ -1,0 +1,98 @@
+"""All policies on a few paths: learned ones decide about questions that they have not seen."""
+
+import pytest
+
+from hopscope.lab.budget import sweeps
+from hopscope.lab.budget.fit import Fitting
+from hopscope.lab.budget.frontier import compare, table
+from hopscope.lab.budget.paths import Path, Stop
+from hopscope.lab.budget.plot import draw
+from hopscope.lab.budget.stored import Walked
+from hopscope.runtime.ports import Moment
+from hopscope.runtime.types import Question
+from hopscope.tracing.signals.gathering import signals
+from tests.probes import Speaker
+
+pytest.importorskip("sklearn")
+
+QUICK = Fitting(trees=30, leaf=5, prices=1)
+
+
+def reader() -> Speaker:
+    return Speaker(lambda request: f"town {len(request.prompt.shown)}")
+
+
+def walk(number: int) -> Walked:
+    """One retrieval, which half of the questions need."""
+    asked = Question(text=f"Where is town {number % 2} of {number}?")
+    at = (Moment(asked),)
+    stops = (Stop(utility=float(number % 2), tokens=10), Stop(utility=1.0, tokens=110))
+    known = tuple(signals(moment, reader()) for moment in at)
+    return Walked(
+        Path(
+            question=asked, stops=stops, known=known, asked=({"free": 0, "draft": 7, "change": 7},)
+        ),
+        at,
+    )
+
+
+WALKS = [walk(i) for i in range(64)]
+
+
+@pytest.fixture(scope="module")
+def swept() -> sweeps.Swept:
+    return sweeps.sweep(WALKS, reader(), fitting=QUICK)
+
+
+def test_every_policy_is_tried_or_told_why_not(swept: sweeps.Swept) -> None:
+    tried = {each.policy for each in swept.policies}
+    assert tried == {*sweeps.SETTINGS, "tasr", "classifier", "value"} - set(swept.missing)
+    assert "gives no entropies" in swept.missing["entropy"]
+    for each in swept.policies:
+        assert each.costs.shape == each.utilities.shape == (len(each.settings), len(WALKS))
+
+
+def test_the_ends_and_the_oracle_are_what_they_are_called(swept: sweeps.Swept) -> None:
+    assert (swept.never.costs.mean(), swept.never.utilities.mean()) == (10, 0.5)
+    assert (swept.native.costs.mean(), swept.native.utilities.mean()) == (110, 1)
+    assert (swept.oracle.stops.mean(), swept.oracle.utilities.mean()) == (0.5, 1)
+
+
+def test_deciding_is_paid_for(swept: sweeps.Swept) -> None:
+    """A fixed number asks nothing; a gate asks for a draft before it stops at once."""
+    costs = {each.policy: each.costs for each in swept.policies}
+    assert costs["fixed"][0].mean() == 10
+    assert (costs["margin"] > 10).all()
+
+
+def test_the_classifier_learns_from_the_other_half(swept: sweeps.Swept) -> None:
+    """The word `0` or `1` of the question tells all."""
+    [found] = [each for each in swept.policies if each.policy == "classifier"]
+    assert found.utilities.mean() == 1
+    assert found.stops.mean() == 0.5
+
+
+def test_questions_to_learn_from_can_be_others() -> None:
+    paths = [each.path for each in WALKS]
+    found = sweeps.sweep(WALKS[:4], reader(), fitting=QUICK, train=paths)
+    [classified] = [each for each in found.policies if each.policy == "classifier"]
+    assert classified.utilities.tolist() == [[1, 1, 1, 1]]
+
+
+def test_frontiers_are_printed_and_drawn(swept: sweeps.Swept) -> None:
+    found = compare(
+        swept.policies, never=swept.never, native=swept.native, reference="value", resamples=100
+    )
+    lines = table(found, unit="tokens")
+    assert len(lines) == 2 + len(swept.policies)
+    assert lines[0] == "64 questions, tokens from 10 (never) to 110 (native)"
+    drawn = draw(found, unit="tokens", utility="correctness")
+    assert drawn.startswith("<svg")
+    assert drawn.count("<polyline") == len(swept.policies)
+    assert "nan" not in drawn
+
+
+def test_too_few_questions_to_learn_from_cost_the_learned_policy_only() -> None:
+    found = sweeps.sweep(WALKS[:8], reader(), fitting=QUICK)
+    assert "too few to learn from" in found.missing["value"]
+    assert "margin" in {each.policy for each in found.policies}

@@ -1,0 +1,1 @@
+"""One component of each kind that Hopscope takes from other distributions."""

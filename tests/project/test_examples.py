@@ -1,0 +1,31 @@
+"""The scripts in examples/ run as they stand, and print what their readers are told."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PRINTED = {
+    "ask": r"answer +Grand Rovmar.*All retrievals together: \+(0\.[5-9]|1\.0)",
+    "own_retriever": r"Salwin Pictures\nstep 0: (0\.9|1\.0)",
+    "own_graph": r"second_hop.*answer +→ Grand Rovmar.*2 retrievals",
+    "budget": r"native: Grand Rovmar \(1\d\d\d tokens\).*fixed:2: Grand Rovmar \(\d\d\d tokens\)",
+    "compare_workflows": r"closed_book +0 of 3.*naive .*ircot +3 of 3",
+}
+
+
+def test_every_example_is_run() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PRINTED)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_prints_what_it_is_for(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "runs.db"))
+    monkeypatch.setenv("COLUMNS", "150")
+    runpy.run_path(str(EXAMPLES / f"{name}.py"))
+    printed = capsys.readouterr().out
+    assert re.search(PRINTED[name], printed, re.DOTALL), printed

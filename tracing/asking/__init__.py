@@ -1,0 +1,1 @@
+"""Requests of meters to a reader: contexts, overflow, replies that were cut off."""

@@ -1,0 +1,1 @@
+"""From a reader's replies to its belief in an answer, and to semantic entropy."""

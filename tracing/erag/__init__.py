@@ -1,0 +1,1 @@
+"""eRAG: labels of passages by the reader alone, and measures of rankings."""

@@ -1,0 +1,1 @@
+"""EoR's errors: where between retrieval and answer a run went wrong."""

@@ -1,0 +1,1 @@
+"""Cooperative games over a run: players, coalitions, the evidence of each."""

@@ -1,0 +1,197 @@
+"""The values of coalitions, which the credit rules share out.
+
+A game (see `games`) names the players, steps of a run or passages of a step, and the evidence that
+is left when only some take part. A coalition's value is the meter's value of that evidence.
+
+Invariants: equal evidence is measured once and has one value, in all games over one
+`EvidenceValues`, and sums of values are computed without rounding. So identities hold exactly:
+trajectory credits sum to the total, Shapley shares too, a player that changes nothing gets 0.
+
+Source: Shapley (1953).
+"""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from hopscope.runtime.ports import UtilityMeter
+from hopscope.runtime.types import Measurement, Passage, Question
+from hopscope.tracing.asking import cut_off
+from hopscope.tracing.statistics.intervals import ValueInterval, combination
+
+Coalition = frozenset[int]
+"""Numbers of players."""
+Terms = Mapping[Coalition, Fraction]
+"""A linear combination of coalition values."""
+Content = tuple[str, ...]
+
+EMPTY: Coalition = frozenset()
+
+MIXED = " (mixes the key rules with and without documents)"
+"""Flags a difference to GroGU's confidence without documents, which follows another rule (appendix
+C.1), where that confidence does not cancel."""
+
+
+class MissingEvidence(NamedTuple):
+    """Why a coalition has no evidence."""
+
+    reason: str
+
+
+class GameMember(NamedTuple):
+    """The step or passage that a member of a game stands for."""
+
+    step: int
+    passage: str | None
+    """The passage's key; None when the member is the step."""
+
+
+class Game(Protocol):
+    """The members that can earn credit, and the evidence when only some take part."""
+
+    @property
+    def step(self) -> int | None:
+        """The step whose passages play; None when steps do."""
+        ...
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """All that receive a credit, in the order of the trajectory."""
+        ...
+
+    @property
+    def players(self) -> tuple[int, ...]:
+        """The members that can change the evidence; the others earn exactly 0."""
+        ...
+
+    @property
+    def remark(self) -> str:
+        """The stand-ins for absent players, as the estimator names them; empty without any."""
+        ...
+
+    def identify(self, member: int) -> GameMember: ...
+
+    def evidence(self, coalition: Coalition) -> tuple[Passage, ...] | MissingEvidence:
+        """The evidence when these players take part and the others do not."""
+        ...
+
+
+class EvidenceValues:
+    """One meter's values of evidence; each evidence set is measured once."""
+
+    def __init__(self, question: Question, meter: UtilityMeter) -> None:
+        self.meter = meter
+        self._question = question
+        self._known: dict[Content, Measurement] = {}
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the value without evidence follows the same rule as with it."""
+        return bool(getattr(self.meter, "comparable_baseline", True))
+
+    def measure(self, evidences: Iterable[tuple[Passage, ...] | MissingEvidence]) -> None:
+        """Measure the new evidence sets in one call to the meter."""
+        wanted = {content(e): e for e in evidences if not isinstance(e, MissingEvidence)}
+        unknown = {key: e for key, e in wanted.items() if key not in self._known}
+        if unknown:
+            measurements = self.meter.measure(self._question, list(unknown.values()))
+            self._known.update(zip(unknown, measurements, strict=True))
+
+    def of(self, key: Content | MissingEvidence) -> Measurement:
+        """The value of measured evidence."""
+        if isinstance(key, MissingEvidence):
+            return Measurement(value=None, reason=key.reason)
+        return self._known[key]
+
+
+def content(evidence: tuple[Passage, ...]) -> Content:
+    """The hashes of the evidence that the reader sees; equal contents are one evidence set."""
+    return tuple(passage.content_hash for passage in evidence)
+
+
+class Coalitions:
+    """The values of a game's coalitions by one meter, measured when first needed."""
+
+    def __init__(self, game: Game, values: EvidenceValues) -> None:
+        self.game = game
+        self.values = values
+        self._keys: dict[Coalition, Content | MissingEvidence] = {}
+        self._measured: set[Coalition] = set()
+
+    @property
+    def players(self) -> tuple[int, ...]:
+        return self.game.players
+
+    @property
+    def full(self) -> Coalition:
+        return frozenset(self.game.players)
+
+    def upto(self, member: int) -> Coalition:
+        """The players up to this member."""
+        return frozenset(player for player in self.game.players if player <= member)
+
+    def measure(self, coalitions: Iterable[Coalition]) -> None:
+        """Measure the new coalitions in one call to the meter."""
+        new = [coalition for coalition in coalitions if coalition not in self._measured]
+        self.values.measure([self.game.evidence(coalition) for coalition in new])
+        self._measured.update(new)
+
+    def value(self, coalition: Coalition) -> Measurement:
+        """v(S)."""
+        self.measure([coalition])
+        return self.values.of(self._key(coalition))
+
+    def combine(self, terms: Terms, rule: str) -> Measurement:
+        """Σ c·v(S) with an interval by MOVER, where the values have one.
+
+        `n` is the number of samples behind each value; exact zeros have 0. If any value is
+        unmeasured, or that of the empty coalition, so is the result, for the same reason.
+        """
+        self.measure([EMPTY, *terms])
+        merged: dict[Content | MissingEvidence, Fraction] = {}
+        for coalition, coefficient in terms.items():
+            key = self._key(coalition)
+            merged[key] = merged.get(key, Fraction(0)) + coefficient
+        used = {key: c for key, c in merged.items() if c}
+        baseline = self.value(EMPTY)
+        values = [self.values.of(key) for key in used]
+        estimators = [cut_off.untold(value.estimator) for value in (*values, baseline)]
+        first = next(filter(None, estimators), "nothing")
+        estimator = f"{rule} of {first}{self.game.remark}"
+        if () in used and not self.values.comparable:
+            estimator += MIXED
+        reason = next((v.reason for v in (baseline, *values) if v.value is None), None)
+        if reason is None and len(set(estimators[: len(values)])) > 1:
+            reason = "the values to compare come from different estimators"
+        if reason is not None:
+            return Measurement(value=None, reason=reason, seed=baseline.seed, estimator=estimator)
+        shares = [c * Fraction(v.value or 0) for c, v in zip(used.values(), values, strict=True)]
+        total = float(sum(shares))
+        estimates = [(float(c), _estimate(v)) for c, v in zip(used.values(), values, strict=True)]
+        around = combination(estimates)
+        bounded = all(v.low is not None and v.high is not None for v in (baseline, *values))
+        return Measurement(
+            value=total,
+            n=min((v.n for v in values), default=0),
+            seed=baseline.seed,
+            estimator=estimator,
+            low=total - (around.value - around.low) if bounded else None,
+            high=total + (around.high - around.value) if bounded else None,
+            certain=bounded and around.certain,
+            dropped=tuple(dict.fromkeys(k for v in values for k in v.dropped or ())) or None,
+        )
+
+    def _key(self, coalition: Coalition) -> Content | MissingEvidence:
+        if coalition not in self._keys:
+            evidence = self.game.evidence(coalition)
+            self._keys[coalition] = (
+                evidence if isinstance(evidence, MissingEvidence) else content(evidence)
+            )
+        return self._keys[coalition]
+
+
+def _estimate(measurement: Measurement) -> ValueInterval:
+    value = measurement.value or 0.0
+    low = value if measurement.low is None else measurement.low
+    high = value if measurement.high is None else measurement.high
+    return ValueInterval(value, low, high, measurement.certain)

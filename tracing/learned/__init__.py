@@ -1,0 +1,1 @@
+"""Files of learned policies: value of information, calibration, classifier."""

@@ -1,0 +1,57 @@
+"""Files of learned policies: plain JSON, read as records; a file that does not fit is refused."""
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import Field, JsonValue, ValidationError
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Record
+from hopscope.runtime.validation import first
+
+
+class Learned(Record):
+    """The fields of every learned file."""
+
+    workflow: str
+    """The only workflow that the policy fits."""
+    reader: str
+    """The only reader that it fits: name and revision."""
+    learned: dict[str, JsonValue] = Field(default_factory=dict)
+    """The training runs and statistics."""
+
+
+Kind = TypeVar("Kind", bound=Learned)
+
+
+def read(kind: type[Kind], path: Path, *, workflow: str, reader: str) -> Kind:
+    """
+    Raises:
+        UsageError: the file is missing, is not a policy of this kind, or is for another workflow or
+            reader.
+    """
+    try:
+        policy = kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(
+            f"policy {path} cannot be read: {error.strerror}; make one with {_recipe(kind, path)}"
+        ) from None
+    except ValidationError as error:
+        problem = first(error, whole="the file")
+        raise UsageError(f"policy {path}: {problem}; make one with {_recipe(kind, path)}") from None
+    for what, its, given in (
+        ("workflow", policy.workflow, workflow),
+        ("reader", policy.reader, reader),
+    ):
+        if its != given:
+            raise UsageError(
+                f"policy {path} was learned for the {what} {its} and does not fit {given}: "
+                f"use it with {its}, or learn another with `hopscope budget fit`"
+            )
+    return policy
+
+
+def _recipe(kind: type[Learned], path: Path) -> str:
+    name = kind.model_fields["kind"].default
+    option = "--budget tokens=N" if name == "value" else f"--kind {name}"
+    return f"`hopscope budget fit --from EXPERIMENT {option} --out {path}`"

@@ -1,0 +1,1 @@
+"""Pairs of texts and their relations: entailment, clusters of one meaning."""

@@ -1,0 +1,1 @@
+"""A run with its credits as records that tables and JSON show."""

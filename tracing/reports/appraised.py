@@ -1,0 +1,13 @@
+"""A measurement of a run: its credits, and the record of when and at what cost."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from hopscope.runtime.types import Appraisal, Credit
+
+
+class Appraised(NamedTuple):
+    """What was measured, and when and at what cost."""
+
+    credits: "list[Credit]"
+    appraisal: "Appraisal"

@@ -1,0 +1,1 @@
+"""Scores of answers: the metric port, and many runs by several metrics."""

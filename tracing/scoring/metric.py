@@ -1,0 +1,106 @@
+"""The interface of answer metrics, and the metrics that compare two texts.
+
+Invariants: of several golds the best counts; an empty answer scores 0; without a gold or an answer
+the score is missing with a reason; the estimator names the normaliser.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple, Protocol
+
+from hopscope.runtime.texts.answers import Normaliser, normalise
+from hopscope.runtime.types import Measurement, Passage, Question, Run
+
+NO_ANSWER, NO_GOLD = "there is no answer", "no gold answer"
+
+
+class Case(NamedTuple):
+    """An answer to judge."""
+
+    question: Question
+    answer: str | None
+    """None for a run without an answer."""
+    evidence: tuple[Passage, ...] = ()
+    """The evidence behind the answer, for metrics that use it."""
+
+
+class AnswerMetric(Protocol):
+    """Scores answers."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def binary(self) -> bool:
+        """Whether every value is 0 or 1."""
+        ...
+
+    @property
+    def estimator(self) -> str:
+        """The formula and its options, enough to reproduce a value."""
+        ...
+
+    def score(self, cases: Sequence[Case]) -> list[Measurement]:
+        """One value for each case, in order; the higher the better.
+
+        Raises:
+            ReaderError, EntailmentError: a model failed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class StringMetric:
+    """A metric that compares the answer's text with each gold's."""
+
+    name: str
+    compare: Callable[[str, str], float]
+    """The score of an answer and a gold, in [0, 1]."""
+    _: KW_ONLY
+    estimator: str
+    binary: bool = False
+    normaliser: Normaliser | None = None
+    """A gold that is empty after this normalisation is left out."""
+
+    def score(self, cases: Sequence[Case]) -> list[Measurement]:
+        # Most of many answers have equal scores, and creating a record is slower than comparing.
+        made: dict[float | str, Measurement] = {}
+        return [
+            made.get(score) or made.setdefault(score, self._measurement(score))
+            for score in map(self._score, cases)
+        ]
+
+    def _score(self, case: Case) -> float | str:
+        """The score, or the reason why it is missing."""
+        golds = comparable(case, self.normaliser)
+        if isinstance(golds, str):
+            return golds
+        answer = case.answer or ""
+        if not answer.strip():
+            return 0.0
+        if len(golds) == 1:
+            return self.compare(answer, golds[0])
+        return max(self.compare(answer, gold) for gold in golds)
+
+    def _measurement(self, score: float | str) -> Measurement:
+        if isinstance(score, str):
+            return Measurement(value=None, reason=score, estimator=self.estimator)
+        return Measurement(value=score, estimator=self.estimator)
+
+
+def comparable(case: Case, normaliser: Normaliser | None = None) -> list[str] | str:
+    """The golds to compare the answer with, or the reason why there is none."""
+    if case.answer is None:
+        return NO_ANSWER
+    given = case.question.answers
+    golds = [gold for gold in (dict.fromkeys(given) if len(given) > 1 else given) if gold.strip()]
+    if not golds:
+        return NO_GOLD
+    if normaliser is not None:
+        golds = [gold for gold in golds if normalise(gold, normaliser)]
+    return golds or f"no gold answer is left after normalisation ({normaliser})"
+
+
+def case_of(run: Run) -> Case:
+    """A run's answer with its last evidence."""
+    return Case(run.question, run.answer, run.evidence)

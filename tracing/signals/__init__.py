@@ -1,0 +1,1 @@
+"""Signals without gold for the decision whether to retrieve again."""

@@ -1,0 +1,1 @@
+"""Spans of credit, and where spans go: a file, a collector, nowhere."""

@@ -1,0 +1,109 @@
+"""Credits as spans: what each step was worth, told to any backend of traces.
+
+A span that has ended cannot be changed, and a run may be appraised long after it. So, after
+OpenInference, the evaluations of a step stand on a carrier span of their own (kind EVALUATOR,
+in a trace of its own) with exactly one link: to the step's span. What was not measured has no
+score and says why. Each evaluation is also a `gen_ai.evaluation.result` event on its carrier;
+not a log record, as the backends that take our traces take no logs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanContext, TraceFlags
+
+from hopscope.runtime.spans import keys as keys
+from hopscope.runtime.spans.content import Attributes, as_json, text
+from hopscope.runtime.spans.scopes import tracer
+from hopscope.runtime.types import Credit, Run
+
+EVALUATIONS = "evaluations"
+NAME = "evaluation.name"
+SCORE = "evaluation.score"
+EXPLANATION = "evaluation.explanation"
+ANNOTATOR_KIND = "evaluation.annotator_kind"
+IDENTIFIER = "evaluation.identifier"
+METADATA = "evaluation.metadata"
+CODE = "CODE"
+EVENT = "gen_ai.evaluation.result"
+EVENT_NAME = "gen_ai.evaluation.name"
+EVENT_SCORE = "gen_ai.evaluation.score.value"
+EVENT_EXPLANATION = "gen_ai.evaluation.explanation"
+
+
+def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
+    """Write one carrier for each step with credits, and one for the run's; how many.
+
+    Of the run only the identifiers are used: one loaded from the store will do. Steps that were
+    not traced get none, as there is nothing to link to. Without `capture` the reasons why
+    something was not measured are kept back, as they may quote what a model choked on.
+    """
+    by_step: dict[int | None, list[Credit]] = defaultdict(list)
+    for credit in credits:
+        by_step[credit.step].append(credit)
+    targets: dict[int | None, str] = {step.index: step.span_id for step in run.steps}
+    targets[None] = run.span_id
+    emitted = 0
+    for index, shares in by_step.items():
+        target = _context(run.trace_id, targets.get(index, ""))
+        if target is not None:
+            name = "evaluation run" if index is None else f"evaluation step {index}"
+            emitted += _carry(name, run, target, shares, capture=capture)
+    return emitted
+
+
+def title(credit: Credit) -> str:
+    """The evaluation's name, such as `seper.trajectory`, for a passage `seper.shapley of KEY`."""
+    before = credit.step is None and credit.rule == "level"
+    name = f"{credit.meter}.{'baseline' if before else credit.rule}"
+    return name if credit.passage is None else f"{name} of {credit.passage}"
+
+
+def _context(trace_id: str, span_id: str) -> SpanContext | None:
+    if not trace_id or not span_id:
+        return None
+    sampled = TraceFlags(TraceFlags.SAMPLED)
+    return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
+
+
+def _carry(
+    name: str, run: Run, target: SpanContext, credits: Sequence[Credit], *, capture: bool
+) -> bool:
+    """Whether the span is recorded at all."""
+    span = tracer().start_span(name, context=Context(), links=[Link(target)])
+    recorded = span.is_recording()
+    if recorded:
+        span.set_attributes({keys.SPAN_KIND: keys.EVALUATOR, keys.RUN_ID: run.id})
+        step = credits[0].step
+        if step is not None:
+            span.set_attribute(keys.STEP_INDEX, step)
+        for position, credit in enumerate(credits):
+            _evaluate(span, position, credit, capture=capture)
+    span.end()
+    return recorded
+
+
+def _evaluate(span: Span, position: int, credit: Credit, *, capture: bool) -> None:
+    measured = credit.measurement
+    prefix = f"{EVALUATIONS}.{position}."
+    attributes: Attributes = {
+        prefix + NAME: title(credit),
+        prefix + ANNOTATOR_KIND: CODE,
+        # Appraised again with the same settings, an evaluation replaces the former.
+        prefix + IDENTIFIER: f"{title(credit)}:{credit.provenance.settings_hash}",
+        prefix + METADATA: as_json(
+            {
+                **measured.model_dump(include={"n", "seed", "estimator", "low", "high", "dropped"}),
+                "provenance": credit.provenance.model_dump(),
+            }
+        ),
+    }
+    event: Attributes = {EVENT_NAME: title(credit)}
+    if measured.value is not None:
+        attributes[prefix + SCORE] = event[EVENT_SCORE] = float(measured.value)
+    if measured.reason is not None:
+        why = text(measured.reason) if capture else "not measured"
+        attributes[prefix + EXPLANATION] = event[EVENT_EXPLANATION] = why
+    span.set_attributes(attributes)
+    span.add_event(EVENT, event)

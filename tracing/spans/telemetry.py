@@ -1,0 +1,88 @@
+"""Whether and where spans go: to a file, to an OTLP collector, or nowhere.
+
+Nothing is sent unless asked: without a trace file or one of the standard variables that name a
+collector, no SDK is even imported. Read are `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`,
+`_PROTOCOL`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE` and their `OTEL_EXPORTER_OTLP_TRACES_`
+forms, `OTEL_TRACES_EXPORTER`, `OTEL_SDK_DISABLED`, `OTEL_SERVICE_NAME`,
+`OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`, `OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT`
+and `PHOENIX_PROJECT_NAME`; most of them by the SDK itself, from the process's environment.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_HIDING = (
+    "OPENINFERENCE_HIDE_INPUTS",
+    "OPENINFERENCE_HIDE_OUTPUTS",
+    "OPENINFERENCE_HIDE_INPUT_TEXT",
+    "OPENINFERENCE_HIDE_OUTPUT_TEXT",
+    "OPENINFERENCE_HIDE_INPUT_MESSAGES",
+    "OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
+)
+_CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+_log = logging.getLogger(__name__)
+
+
+def _setting(env: Mapping[str, str], name: str) -> str:
+    return env.get(name, "").strip().lower()
+
+
+def captures_content(env: Mapping[str, str] = os.environ) -> bool:
+    """Whether spans may carry questions, prompts, passages and answers.
+
+    There is one switch for all of it: hiding inputs or outputs or messages hides everything.
+    """
+    hidden = any(_setting(env, name) in ("true", "1") for name in _HIDING)
+    return not hidden and _setting(env, _CAPTURE) not in ("false", "0", "no_content", "event_only")
+
+
+def sends_spans(env: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment names a collector to send spans to."""
+    exporters = [name.strip() for name in _setting(env, "OTEL_TRACES_EXPORTER").split(",")]
+    if "otlp" in exporters:
+        return True
+    return exporters == [""] and any(_setting(env, name) for name in _ENDPOINTS)
+
+
+@contextmanager
+def telemetry(
+    trace_file: Path | None = None, *, warn: Callable[[str], None] = _log.warning
+) -> Iterator[None]:
+    """Record the spans made inside, where that is asked for, and deliver them at the end.
+
+    `trace_file` gets the spans as OTLP JSON, appended line by line (see `_trace_file`).
+    A collector that cannot be reached costs one call of `warn` and a few seconds, never the run.
+    In a process that has an SDK set up already, sending is left to that.
+
+    Raises:
+        UsageError: the file cannot be written, or a variable has a value that cannot be used.
+    """
+    sends = sends_spans()
+    if trace_file is None and not sends:
+        yield
+        return
+    if _setting(os.environ, "OTEL_SDK_DISABLED") == "true":
+        if trace_file is not None:
+            warn(f"OTEL_SDK_DISABLED is set: nothing is written to {trace_file}")
+        yield
+        return
+
+    from hopscope.tracing.spans.provider import hosted, installed
+
+    sends = sends and not hosted()
+    with ExitStack() as stack:
+        provider = stack.enter_context(installed())
+        if trace_file is not None:
+            from hopscope.tracing.spans.trace_file import append_spans
+
+            stack.enter_context(append_spans(provider, trace_file, warn))
+        if sends:
+            from hopscope.tracing.spans._collector import send_spans
+
+            stack.enter_context(send_spans(provider, warn))
+        yield

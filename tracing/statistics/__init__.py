@@ -1,0 +1,1 @@
+"""Intervals, tests, correlations and means over questions."""

@@ -1,0 +1,1 @@
+"""Readers and entailments that remember replies or count their cost."""

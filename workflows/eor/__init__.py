@@ -1,0 +1,110 @@
+"""EoR: answer with several retrievers and choose the answer that the others are most like.
+
+Li, Li, Chen, Xuan, Zhang: Unraveling and Mitigating Retriever Inconsistencies in
+Retrieval-Augmented Large Language Models, Findings of ACL 2024 (arXiv 2405.20680).
+
+    START ── retrieve ── rerank ── compress ── generate ──┬── vote ── END
+                ↑                                         │
+                └─────────────────────────────────────────┘  for each retriever of the pool
+
+    retrieve: one source after the other; rerank (@RR): one window after the other, by the reader,
+    or the whole list by a model of its own, as the paper does with Contriever; compress (@CP): a
+    summary by the reader. What a retriever does not need or an earlier one has done is passed
+    over.
+"""
+
+from functools import partial
+
+from langgraph.graph import END, START
+
+from hopscope.runtime.components import Count, Share
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.execution.step import step
+from hopscope.runtime.prompting.fitting import generate as generation
+from hopscope.workflows.eor import _prompts, _similarities, weights_file
+from hopscope.workflows.eor._ensemble import Graph, Plan, State, Update, make_plan
+from hopscope.workflows.eor.ballot import Voter
+from hopscope.workflows.eor.voting import Pooling, Rule
+
+NODES = ["retrieve", "rerank", "compress", "generate"]
+
+
+@step("retrieve")
+def retrieve(state: State, deps: Deps, *, plan: Plan) -> Update:
+    source = plan.to_retrieve(state) or ""
+    found = plan.sources.find(deps, source, state["question"].text)
+    lists = {**state.get("lists", {}), source: found}
+    return {"lists": lists, "evidence": plan.evidence(state, lists), "output": source}
+
+
+@step("rank")
+def rerank(state: State, deps: Deps, *, plan: Plan) -> Update:
+    """Rank one window; after the last, the list is ranked."""
+    name, ranking, ok, last = plan.rank_window(state, deps)
+    lists = {**state["lists"], name: ranking} if last else state["lists"]
+    update: Update = {"lists": lists, "ranking": ranking, "output": name}
+    update |= {"windows": 0 if last else state.get("windows", 0) + 1}
+    update |= {"evidence": plan.evidence(state, lists)}
+    return update if ok is None else {**update, "parse_ok": ok}
+
+
+@step("generate")
+def compress(state: State, deps: Deps, *, plan: Plan) -> Update:
+    ask = partial(_prompts.summarise, state["question"].text, seed=deps.seed)
+    text = _prompts.cut(generation(deps, plan.document(state), ask).text)
+    return {"summary": text, "evidence": plan.evidence(state), "output": text}
+
+
+@step("generate")
+def generate(state: State, deps: Deps, *, plan: Plan, max_tokens: int) -> Update:
+    """Answer from the document or its summary; closed-book where there is none."""
+    question = state["question"].text
+    ask = partial(_prompts.answer, question, seed=deps.seed, max_tokens=max_tokens)
+    answer = generation(deps, plan.read(state), ask).text.strip()
+    answers = (*state.get("answers", ()), answer)
+    return {"answers": answers, "summary": None, "evidence": plan.evidence(state)}
+
+
+@step("vote")
+def vote(state: State, deps: Deps, *, plan: Plan, voter: Voter) -> Update:
+    """Choose y_{m*}; the evidence is what its retriever found."""
+    ballot = voter.vote(state["question"].text, state["answers"], deps.entailment)
+    found, answer = plan.found_by(ballot.winner, state), ballot.answers[ballot.winner]
+    said: Update = {"answer": answer, "output": ballot.model_dump_json()}
+    return {**said, "evidence": found, "stop_reason": "answered"}
+
+
+def build(
+    *,
+    pool: str = "Wiki@5,Wiki@10@CP,PK,ReFree",
+    sources: str = "",
+    depth: Count = 20,
+    similarities: str = "em=1,bertscore=1,nli=1",
+    pooling: Pooling = "mean",
+    same: Share = 0.8,
+    threshold: Share = 0.1,
+    zero_weight_votes: bool = False,
+    weights: str | None = None,
+    encoder: str | None = None,
+    layer: int = -1,
+    idf: bool = False,
+    max_tokens: Count = 32,
+) -> Graph:
+    """`weights` is a file of `hopscope eor fit`; without one all retrievers weigh the same."""
+    plan = make_plan(pool, sources, depth)
+    rule = Rule(pooling, same, threshold, zero_weight_votes)
+    bert = _similarities.encoder(encoder, layer, idf) if encoder else None
+    voter = Voter(weights_file.choose(weights, plan.names, similarities, rule), rule, bert)
+    graph = Graph(State, context_schema=Deps)
+    graph.add_node("retrieve", retrieve(plan=plan))
+    graph.add_node("rerank", rerank(plan=plan))
+    graph.add_node("compress", compress(plan=plan))
+    graph.add_node("generate", generate(plan=plan, max_tokens=max_tokens))
+    graph.add_node("vote", vote(plan=plan, voter=voter))
+    graph.add_conditional_edges(START, plan.next_step, NODES)
+    graph.add_conditional_edges("retrieve", plan.next_step, NODES)
+    graph.add_conditional_edges("rerank", plan.next_step, NODES[1:])
+    graph.add_edge("compress", "generate")
+    graph.add_conditional_edges("generate", plan.next_step, [*NODES, "vote"])
+    graph.add_edge("vote", END)
+    return graph

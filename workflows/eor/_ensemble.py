@@ -1,0 +1,189 @@
+"""What EoR's nodes share: how far the pool is worked through, and what comes next.
+
+Invariant: which node comes next follows from the state alone, so a run that was stopped can go on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypedDict
+
+from langgraph.graph import StateGraph
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.execution import state as shared
+from hopscope.runtime.execution.state import Deps, declined
+from hopscope.runtime.judgments.order import by_place
+from hopscope.runtime.judgments.ranking import rank, windows
+from hopscope.runtime.pipelines import composition
+from hopscope.runtime.pipelines.expression import Expression, Fuse, Keep, Rerank, Source
+from hopscope.runtime.pipelines.expression import sources as names_in
+from hopscope.runtime.specs import Spec
+from hopscope.runtime.stages import Candidates, Fusion, Reranker
+from hopscope.runtime.types import Hit, Passage
+from hopscope.workflows.eor import _prompts
+from hopscope.workflows.eor._pool import Retriever, Unit, parse_pool
+from hopscope.workflows.eor.sources import Sources, configure, distinct, was_retrieved
+
+WINDOW, STRIDE = 20, 10  # RankGPT's
+
+NodeName = Literal["retrieve", "rerank", "compress", "generate", "vote"]
+Lists = Mapping[str, tuple[Hit, ...]]
+
+
+class Ensemble(TypedDict, total=False):
+    lists: Lists
+    """Rankings by name: of each source asked, and of each list that was reranked, as `NAME@RR` or
+    `rrf(NAME,NAME)@RR`."""
+    windows: int
+    """Windows of the reranking that is under way."""
+    ranking: tuple[Hit, ...]
+    """What they have made of its list."""
+    summary: str | None
+    """Of what the present retriever found, if it compresses and has done so."""
+    answers: tuple[str, ...]
+    """Of the retrievers so far, in the order of the pool."""
+
+
+class Window(NamedTuple):
+    """What the ranking of one window made of a list."""
+
+    name: str
+    ranking: tuple[Hit, ...]
+    ok: bool | None
+    """Whether the reply could be read; None when there was nothing to ask."""
+    last: bool
+    """Whether the list is ranked now."""
+
+
+class State(shared.State, Ensemble, total=False): ...
+
+
+class Update(shared.Update, Ensemble, total=False): ...
+
+
+Graph = StateGraph[State, Deps, State, State]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pool and what its names stand for."""
+
+    pool: tuple[Retriever, ...]
+    sources: Sources
+    fusions: Mapping[Fuse, Fusion]
+    rerankers: Mapping[Spec, Reranker]
+    """Those with a model of their own; without one the reader ranks."""
+
+    def __post_init__(self) -> None:
+        """
+        Raises:
+            UsageError: a name of the pool stands for no source.
+        """
+        self.sources.check(self.pool)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pool in canonical form."""
+        return tuple(map(str, self.pool))
+
+    def current(self, state: State) -> Retriever | None:
+        """Whose turn it is; None when all have answered."""
+        turn = len(state.get("answers", ()))
+        return self.pool[turn] if turn < len(self.pool) else None
+
+    def next_step(self, state: State) -> NodeName:
+        """What is needed first of all that is still to be done for the present retriever."""
+        retriever = self.current(state)
+        if retriever is None:
+            return "vote"
+        if declined(state):
+            return "generate"  # this one and the rest, from what there is
+        if self.to_retrieve(state):
+            return "retrieve"
+        if self.to_rerank(state):
+            return "rerank"
+        compressed = state.get("summary") is not None or not self.document(state)
+        return "compress" if retriever.compress and not compressed else "generate"
+
+    def to_retrieve(self, state: State) -> str | None:
+        """The next source that is still to be asked."""
+        units = (self.current(state) or Retriever()).units
+        named = (name for unit in units for name in unit.sources)
+        parts = (part for name in named for part in self.sources.parts(name))
+        return next((part for part in parts if part not in state.get("lists", {})), None)
+
+    def to_rerank(self, state: State) -> Unit | None:
+        """The next unit whose ranking is still to be made."""
+        units = (self.current(state) or Retriever()).units
+        lists = state.get("lists", {})
+        return next((unit for unit in units if unit.rerank and unit.listed not in lists), None)
+
+    def listed(self, wanted: Expression, lists: Lists) -> tuple[Hit, ...]:
+        """A ranking before reranking: of a source; of the hybrid, one source after the other; of a
+        fusion, all in one."""
+        match wanted:
+            case Keep(inner, k):
+                return self.listed(inner, lists)[:k]
+            case Fuse(_, parts):
+                rankings = [self.listed(part.inner, lists) for part in parts]
+                return tuple(self.fusions[wanted].fuse(rankings, [part.weight for part in parts]))
+        named = (part for name in names_in(wanted) for part in self.sources.parts(name))
+        return distinct(lists.get(part, ()) for part in named)
+
+    def document(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
+        """What the present retriever gives the reader. What is still to be reranked is there with
+        all its candidates."""
+        lists = state.get("lists", {}) if lists is None else lists
+        hits = distinct(
+            self.listed(unit.of, lists)
+            if unit.rerank and unit.listed not in lists
+            else (lists[unit.listed] if unit.rerank else self.listed(unit.of, lists))[: unit.k]
+            for unit in (self.current(state) or Retriever()).units
+        )
+        return tuple(hit.passage for hit in hits)
+
+    def read(self, state: State) -> tuple[Passage, ...]:
+        """What the reader answers from: the document, or its summary, which may be empty."""
+        summary = state.get("summary")
+        return self.document(state) if summary is None else _prompts.as_document(summary)
+
+    def rank_window(self, state: State, deps: Deps) -> Window:
+        """One reply of the reader: the next window of the list that is being reranked. A reranker
+        with a model of its own ranks the whole list at once."""
+        unit, t = self.to_rerank(state) or Unit(Source("")), state.get("windows", 0)
+        ranking = state["ranking"] if t else self.listed(unit.of, state["lists"])
+        if unit.by:
+            given = Candidates(state["question"].text, ranking)
+            [found] = self.rerankers[unit.by].rerank([given])
+            return Window(unit.listed, found.hits, found.ok, last=True)
+        stretches = windows(len(ranking), WINDOW, STRIDE)
+        here = stretches[t]
+        passages = tuple(hit.passage for hit in ranking)
+        ranked, ok = rank(deps, state["question"].text, passages[here], "relevance")
+        order = (*passages[: here.start], *ranked, *passages[here.stop :])
+        return Window(unit.listed, by_place(order), ok, last=t + 1 == len(stretches))
+
+    def evidence(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
+        """Of the document what was retrieved: what the reader knows by itself is no evidence."""
+        return tuple(filter(was_retrieved, self.document(state, lists)))
+
+    def found_by(self, turn: int, state: State) -> tuple[Passage, ...]:
+        """The evidence of the retriever at this place of the pool."""
+        return self.evidence({**state, "answers": ("",) * turn})
+
+
+def make_plan(pool: str, sources: str, depth: int) -> Plan:
+    """From the options. A source is asked for as many as some retriever keeps, if that is more.
+
+    Raises:
+        UsageError: an option cannot be used.
+    """
+    if depth < 1:
+        raise UsageError(f"depth={depth}: ask each source for one passage or more")
+    retrievers = parse_pool(pool)
+    units = [unit for retriever in retrievers for unit in retriever.units]
+    fused = {unit.of: composition.fusion(unit.of) for unit in units if isinstance(unit.of, Fuse)}
+    deepest = max([depth, *(unit.deepest for unit in units)])
+    choices = {unit.by: Rerank(unit.of, unit.by) for unit in units if unit.by}
+    rerankers = {by: composition.reranker(wanted) for by, wanted in choices.items()}
+    return Plan(retrievers, Sources(configure(sources), deepest), fused, rerankers)

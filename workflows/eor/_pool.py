@@ -1,0 +1,115 @@
+"""The pools of EoR: expressions of `runtime.pipelines.expression` that its nodes work through.
+
+Invariant: `str` of a record is its canonical form, and parsing that gives the record again.
+"""
+
+from typing import NamedTuple, NoReturn
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.pipelines import expression, expression_parser
+from hopscope.runtime.pipelines.expression import (
+    REFREE,
+    Compress,
+    Expression,
+    Fuse,
+    Join,
+    Keep,
+    NoRetrieval,
+    Part,
+    Rerank,
+    Source,
+)
+from hopscope.runtime.specs import Spec
+
+
+class Unit(NamedTuple):
+    """Passages of one source, or of several whose rankings are fused."""
+
+    of: Source | Fuse
+    """The parts of a fusion are sources, of which the first passages may be kept."""
+    rerank: bool = False
+    k: int | None = None
+    """How many of the first are kept; None keeps all there are."""
+    by: Spec | None = None
+    """What it is reranked by; None is the run's reader, listwise."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of its sources."""
+        return expression.sources(self.of)
+
+    @property
+    def deepest(self) -> int:
+        """The most passages that it keeps of one ranking; 0 where it says nothing of it."""
+        parts = self.of.parts if isinstance(self.of, Fuse) else ()
+        return max([self.k or 0, *(expression.size(part.inner) or 0 for part in parts)])
+
+    @property
+    def listed(self) -> str:
+        """The ranking it takes its passages from; units that differ only in `k` share it."""
+        return str(Rerank(self.of, self.by) if self.rerank else self.of)
+
+    def __str__(self) -> str:
+        return self.listed + (f"@{self.k}" if self.k is not None else "")
+
+
+class Retriever(NamedTuple):
+    """One way to come by a document for the reader."""
+
+    units: tuple[Unit, ...] = ()
+    """Concatenated in this order; none of them is ReFree, which reads nothing."""
+    compress: bool = False
+
+    def __str__(self) -> str:
+        joined = "&".join(map(str, self.units))
+        return (joined or REFREE) + ("@CP" if self.compress else "")
+
+
+def parse_pool(text: str) -> tuple[Retriever, ...]:
+    """The retrievers that expressions name, separated by commas.
+
+    Raises:
+        UsageError: an expression is broken or not of EoR's kind, or two name the same retriever.
+    """
+    return tuple(map(_retriever, expression_parser.parse_pool(text)))
+
+
+def _retriever(expression: Expression) -> Retriever:
+    match expression:
+        case NoRetrieval():
+            return Retriever()
+        case Compress(inner, None):
+            return _retriever(inner)._replace(compress=True)
+        case Join(parts):
+            return Retriever(tuple(map(_unit, parts)))
+        case _:
+            return Retriever((_unit(expression),))
+
+
+def _unit(expression: Expression) -> Unit:
+    match expression:
+        case Source() | Fuse():
+            found = Unit(expression)
+        case Rerank(Source() | Fuse() as of, by):
+            found = Unit(of, rerank=True, by=by)
+        case Keep(Source() | Fuse() as of, k):
+            found = Unit(of, k=k)
+        case Keep(Rerank(Source() | Fuse() as of, by), k):
+            found = Unit(of, rerank=True, k=k, by=by)
+        case _:
+            _refuse(expression)
+    if isinstance(found.of, Fuse) and not all(map(_fusible, found.of.parts)):
+        _refuse(found.of)
+    return found
+
+
+def _fusible(part: Part) -> bool:
+    return isinstance(part.inner.inner if isinstance(part.inner, Keep) else part.inner, Source)
+
+
+def _refuse(expression: Expression) -> NoReturn:
+    raise UsageError(
+        f"{expression} in EoR's pool: its retrievers are sources, or fusions of sources, with @RR "
+        "or @RR(encoder:MODEL) and then @k, joined by & and at the end compressed by @CP, which is "
+        "always by the reader"
+    )

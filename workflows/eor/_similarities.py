@@ -1,0 +1,104 @@
+"""How alike EoR's answers are, by each of several similarities.
+
+Invariant: every value is in [0, 1] and symmetric, and an empty answer is like none. A similarity
+that lacks its model is left out and named, never zero: the weights of the others are shares of
+what is left.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.ports import Entailment, Statement
+from hopscope.runtime.similarities import bertscore
+from hopscope.runtime.specs import listed
+from hopscope.runtime.texts.answers import contains, exact_match
+from hopscope.workflows.eor.voting import Floats
+
+KNOWN = ("em", "exact", "bertscore", "nli", "nli_question")
+"""`em` is containment of whole words either way, as in the authors' code, `exact` equality;
+`nli_question` puts the question before both answers."""
+
+Compare = Callable[[str, Sequence[str]], Sequence[Sequence[float]]]
+"""A question and distinct answers; how alike each pair is, before it is made symmetric."""
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """`em=1,nli=0.5` as weights by similarity.
+
+    Raises:
+        UsageError: an unknown similarity, one given twice, or no number from 0 on.
+    """
+    weights: dict[str, float] = {}
+    for name, number in (listed(text, "similarity") or {"": ""}).items():
+        if name not in KNOWN:
+            raise UsageError(
+                f"similarity {name!r} is unknown: give name=weight for some of {', '.join(KNOWN)}"
+            )
+        try:
+            weights[name] = float(number or 1)
+        except ValueError:
+            weights[name] = -1
+        if not 0 <= weights[name] < np.inf:
+            raise UsageError(f"similarity {name}={number}: its weight must be a number from 0 on")
+    return weights
+
+
+@cache
+def encoder(model: str, layer: int, idf: bool) -> bertscore.TextSimilarity:
+    """For BERTScore; loaded once, however often the workflow is built.
+
+    Raises:
+        UsageError: as `bertscore.build`.
+    """
+    return bertscore.build(model=model, layer=layer, idf=idf)
+
+
+def contained(question: str, answers: Sequence[str]) -> list[list[float]]:
+    return [[float(contains(one, other)) for other in answers] for one in answers]
+
+
+def equal(question: str, answers: Sequence[str]) -> list[list[float]]:
+    return [[exact_match(one, [other]) for other in answers] for one in answers]
+
+
+def entailed(model: Entailment, question: str, answers: Sequence[str]) -> list[list[float]]:
+    """How surely each answer implies each other."""
+    pairs = [Statement(question, one, other) for one in answers for other in answers]
+    chances = [chance.entailment for chance in model.classify(pairs)]
+    size = len(answers)
+    return [chances[start : start + size] for start in range(0, size * size, size)]
+
+
+def comparisons(
+    entailment: Entailment | None, encoder: bertscore.TextSimilarity | None
+) -> dict[str, tuple[Compare, bool]]:
+    """The similarities there are models for; True where the two directions are averaged rather
+    than the higher taken."""
+    found: dict[str, tuple[Compare, bool]] = {"em": (contained, False), "exact": (equal, False)}
+    if encoder is not None:
+        likes = encoder
+        found["bertscore"] = (lambda question, answers: likes.compare(answers), True)
+    if entailment is not None:
+        model = entailment
+        found["nli"] = (lambda question, answers: entailed(model, "", answers), True)
+        found["nli_question"] = (lambda question, answers: entailed(model, question, answers), True)
+    return found
+
+
+def compare(
+    question: str, answers: Sequence[str], available: Mapping[str, tuple[Compare, bool]]
+) -> dict[str, Floats]:
+    """Each similarity over all pairs of answers. Models are asked about distinct answers only."""
+    distinct = list(dict.fromkeys(answer for answer in answers if answer.strip()))
+    place = [distinct.index(answer) if answer.strip() else -1 for answer in answers]
+    tensors: dict[str, Floats] = {}
+    for name, (function, mean) in available.items():
+        padded = np.zeros((len(distinct) + 1, len(distinct) + 1))  # the last for empty answers
+        if distinct:
+            padded[:-1, :-1] = np.clip(np.asarray(function(question, distinct), float), 0, 1)
+        both = (padded + padded.T) / 2 if mean else np.maximum(padded, padded.T)
+        tensors[name] = both[np.ix_(place, place)]
+    return tensors

@@ -1,0 +1,1 @@
+"""Nodes of the workflows that select passages among candidates."""
