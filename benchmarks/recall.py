@@ -32,6 +32,7 @@ from hopscope.runtime.rerankers.encoder import ByEncoder, VectorEncoder
 from hopscope.runtime.retrievers import bm25, dense
 from hopscope.runtime.stages import Candidates
 from hopscope.runtime.types import Hit, Passage, digest
+from hopscope.tracing.statistics.intervals import quantiles
 
 CUTS = (2, 5, 10, 20)
 FUSED = 100
@@ -143,8 +144,8 @@ def measures(dataset: Dataset, rankings: Rankings) -> dict[str, Values]:
 def mean(values: Values) -> Row:
     """With its interval; the same resamples for every system, so that differences are paired."""
     draw = np.random.default_rng(SEED).integers(0, len(values), (RESAMPLES, len(values)))
-    low, high = np.percentile(values[draw].mean(axis=1), [2.5, 97.5])
-    return {"value": float(values.mean()), "low": float(low), "high": float(high)}
+    low, high = quantiles(values[draw].mean(axis=1))
+    return {"value": float(values.mean()), "low": low, "high": high}
 
 
 @dataclass(frozen=True)

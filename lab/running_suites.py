@@ -9,9 +9,9 @@ from typing import NamedTuple
 from hopscope.api import parts
 from hopscope.lab import validity
 from hopscope.lab.suites import figures, worlds
-from hopscope.lab.suites.figures import Figure
 from hopscope.lab.table_forms.table import Table
 from hopscope.runtime import components
+from hopscope.runtime.types import Measurement
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Outcome(NamedTuple):
     name: str
     tables: Sequence[Table]
     """Empty where it failed."""
-    figures: dict[str, Figure]
+    figures: dict[str, Measurement]
     """By name; where it failed one, `error`, which has the reason."""
     failed: bool
 
@@ -120,7 +120,7 @@ class Suites:
                 reason = f"{type(error).__name__}: {error}"
                 _log.warning(f"suite {name} failed: {reason}")
                 self._clock.after(name, perf_counter() - begun)
-                missing = Figure(value=None, n=0, reason=reason)
+                missing = Measurement(value=None, n=0, reason=reason)
                 yield Outcome(name, (), {"error": missing}, failed=True)
                 continue
             _log.info("")

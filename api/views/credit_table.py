@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hopscope.runtime.types import Credit, Measurement, Run
-    from hopscope.tracing.statistics.averages import Average
+    from hopscope.tracing.statistics.over_questions import Statistic
 
 Who = tuple[int | None, str | None]
 
@@ -114,10 +114,10 @@ def _places(run: "Run") -> dict[Who, str]:
     return found
 
 
-def _mean(found: "Average", digits: int) -> str:
-    if found.mean is None:
+def _mean(found: "Statistic", digits: int) -> str:
+    if found.value is None:
         return f"- 0/{found.total}"
-    text = interval(found.mean, found.low, found.high, digits=digits)
+    text = interval(found.value, found.low, found.high, digits=digits)
     return text if found.measured == found.total else f"{text} ({found.measured})"
 
 

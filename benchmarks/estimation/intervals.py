@@ -23,7 +23,13 @@ from hopscope.runtime.types import Generation, GenerationRequest, Question, Scor
 from hopscope.tracing.beliefs.belief import Weighting
 from hopscope.tracing.beliefs.beliefs import Belief
 from hopscope.tracing.meters.seper import SePer
-from hopscope.tracing.statistics.intervals import Interval, ValueInterval, difference, weighted_mean
+from hopscope.tracing.statistics.intervals import (
+    Interval,
+    ValueInterval,
+    difference,
+    quantiles,
+    weighted_mean,
+)
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, differences, estimates
 
 SAMPLES = 10
@@ -221,7 +227,7 @@ def correlations(draws: int) -> Iterator[tuple[str, Cell]]:
                     continue
                 [old], _ = pairs._pearson(scores.tolist())
                 drawn = old[1:][np.isfinite(old[1:])]
-                low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
+                low, high = quantiles(drawn)
                 found.append(((new.low or 0.0, new.high or 0.0), (low, high)))
             yield f"Pearson's r, {count} pairs, {name}", cell(r, found)
 

@@ -28,13 +28,14 @@ from hopscope.runtime.execution.run import run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Credit, Run
+from hopscope.tracing.statistics.intervals import quantiles
 
 
 def interval(values: Sequence[float], seed: int = 0) -> dict[str, float | int]:
     """Mean with a 95 % percentile bootstrap over questions."""
     draws = np.random.default_rng(seed).choice(np.array(values), size=(2000, len(values)))
-    low, high = np.percentile(draws.mean(axis=1), [2.5, 97.5])
-    return {"value": mean(values), "low": float(low), "high": float(high), "n": len(values)}
+    low, high = quantiles(draws.mean(axis=1))
+    return {"value": mean(values), "low": low, "high": high, "n": len(values)}
 
 
 def value(credits: Sequence[Credit], rule: str, step: int) -> float:

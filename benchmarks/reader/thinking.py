@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import t
 
-from hopscope.lab.hopland.cases import Case, Figure, cases, share
+from hopscope.lab.hopland.cases import Case, Check, cases, share
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import hf
@@ -27,7 +27,7 @@ READER = Path(__file__).parents[2] / "tests" / "reasoner" / "model"
 SAMPLES, MANY = 10, 40
 
 
-def answers(reader: Reader, hops: int, n: int) -> Figure:
+def answers(reader: Reader, hops: int, n: int) -> Check:
     """The share of greedy answers that are right, and on stdout what they took."""
     asked = cases(hops, n)
     requests = [
@@ -96,7 +96,8 @@ def main() -> None:
     for reader in (thinks, hf.build(model=str(READER), device="cpu", thinking="off")):
         for hops in (1, 2, 3):
             found = answers(reader, hops, count)
-            print(f"{found.name:64} {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
+            of = found.measurement
+            print(f"{found.name:64} {of.value:.3f} [{of.low:.3f}, {of.high:.3f}]")
     asked = cases(2, count)
     compare(thinks, "first hop missing", asked, lambda case: case.parts[0])
     compare(thinks, "all passages", asked, lambda case: case.full)

@@ -103,6 +103,7 @@ def _run(suites: "Suites", form: str | None) -> None:
     Raises:
         typer.Exit: a suite failed.
     """
+    from hopscope.lab.suites.figures import as_json
     from hopscope.lab.table_forms import terminal
 
     found: dict[str, dict[str, JsonValue]] = {}
@@ -110,7 +111,7 @@ def _run(suites: "Suites", form: str | None) -> None:
     try:
         for outcome in suites.run():
             figures = outcome.figures.items()
-            found[outcome.name] = {name: figure.model_dump(mode="json") for name, figure in figures}
+            found[outcome.name] = {name: as_json(figure) for name, figure in figures}
             failed = failed or outcome.failed
             if outcome.tables and form != "json":
                 terminal.show(outcome.tables, form)

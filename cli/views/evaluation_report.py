@@ -18,7 +18,7 @@ from hopscope.tracing.scoring.metric import Case
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from hopscope.lab.experiments.estimate import Estimate
+    from hopscope.lab.experiments.estimate import CostEstimate
     from hopscope.lab.experiments.tally import Tally
     from hopscope.runtime.budget.prices import Price
     from hopscope.store.experiments.records import Experiment, Item
@@ -93,7 +93,7 @@ def say_why(failed: "Sequence[Item]") -> None:
         render.note(f"{count} x {kind}: {render.plain(told[kind])}")
 
 
-def show_estimates(found: "Sequence[Estimate]", name: str, *, json: bool) -> None:
+def show_estimates(found: "Sequence[CostEstimate]", name: str, *, json: bool) -> None:
     if json:
         estimates = [each.model_dump(mode="json") for each in found]
         render.print_json({"experiment": name, "estimates": estimates})
@@ -138,7 +138,7 @@ def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:
     )
 
 
-def _thought(each: "Estimate") -> str:
+def _thought(each: "CostEstimate") -> str:
     return f" ({_about(each.thinking_tokens)} thought)" if each.thinking_tokens else ""
 
 

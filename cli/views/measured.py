@@ -7,7 +7,7 @@ from hopscope.api.views.render import note, number, plain
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Measurement
-    from hopscope.tracing.statistics.averages import Average
+    from hopscope.tracing.statistics.over_questions import Statistic
 
 
 def value(found: "Measurement | None") -> str:
@@ -17,10 +17,10 @@ def value(found: "Measurement | None") -> str:
     return number(found.value) + _interval(found.low, found.high)
 
 
-def mean(found: "Average") -> str:
+def mean(found: "Statistic") -> str:
     """A mean with its interval and its number of measurements."""
     within = _interval(found.low, found.high)
-    return f"{number(found.mean)}{within}  ({found.measured} of {found.total} measured)"
+    return f"{number(found.value)}{within}  ({found.measured} of {found.total} measured)"
 
 
 def say_why(found: "Iterable[Measurement]") -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopscope.runtime.types import Record
+from hopscope.tracing.statistics.intervals import quantiles
 
 Floats = NDArray[np.float64]
 
@@ -220,12 +221,11 @@ def _compared(own: Floats, reference: Floats) -> Compared:
     """The reference's value minus the policy's, over the resamples in which both have a value."""
     differences = reference - own
     known = differences[1:][~np.isnan(differences[1:])]
-    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (np.nan, np.nan)
-    values = (own[0], reference[0], differences[0], low, high)
-    value, other, difference, below, above = (
-        None if np.isnan(each) else float(each) for each in values
+    low, high = quantiles(known) if len(known) else (None, None)
+    value, other, difference = (
+        None if np.isnan(each[0]) else float(each[0]) for each in (own, reference, differences)
     )
-    return Compared(value=value, reference=other, difference=difference, low=below, high=above)
+    return Compared(value=value, reference=other, difference=difference, low=low, high=high)
 
 
 def summary(found: Comparison, *, unit: str) -> str:

@@ -17,7 +17,7 @@ from hopscope.lab.equivalence.data import Judged
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.texts.answers import accuracy
 from hopscope.tracing.scoring.correctness import Answered, correctness
-from hopscope.tracing.statistics.intervals import LEVEL, Interval
+from hopscope.tracing.statistics.intervals import Interval, quantiles
 
 Flags = NDArray[np.bool_]
 THRESHOLD = 0.5
@@ -117,7 +117,5 @@ def _scores(found: Flags, right: Flags) -> NDArray[np.float64]:
 
 
 def _agreement(score: NDArray[np.float64], drawn: NDArray[np.float64], n: int) -> Agreement:
-    tail = 50 * (1 - LEVEL)
-    ends = np.percentile(drawn, [tail, 100 - tail], axis=0)
-    f1, right = (Interval(float(ends[0, i]), float(ends[1, i])) for i in range(2))
+    f1, right = (quantiles(measure) for measure in drawn.T)
     return Agreement(float(score[0]), float(score[1]), n, f1, right)

@@ -26,7 +26,7 @@ class Spent(Record):
     seconds: float
 
 
-class Estimate(Record):
+class CostEstimate(Record):
     """The estimated cost of an arm's remaining items, from `n` items."""
 
     arm: str
@@ -56,7 +56,7 @@ def estimate(
     workers: int,
     threads: int = 1,
     price: Price,
-) -> Estimate:
+) -> CostEstimate:
     """The mean cost of the items, times the number of remaining items.
 
     Args:
@@ -72,7 +72,7 @@ def estimate(
     costs = [cost for cost in known if cost is not None]
     counted = not any(each.usage.uncounted for each in spent)
     seconds = scaled([each.seconds for each in spent])
-    return Estimate(
+    return CostEstimate(
         arm=arm,
         items=items,
         n=n,
@@ -119,7 +119,7 @@ def sample(arm: Arm, entries: Sequence[DatasetEntry], n: int = TRIAL) -> list[Cl
 
 def of_plan(
     store: Store, plan: Plan, loaded: Loaded, *, workers: Workers, price: Price
-) -> list[Estimate]:
+) -> list[CostEstimate]:
     """One for each arm: from its stored items, or else from a trial, of which nothing is kept."""
     known = store.experiments.known(plan.name)
     items = store.experiments.items(plan.name) if known else []
@@ -130,7 +130,7 @@ def of_plan(
         usage = sum((appraisal.usage for appraisal in appraisals), Usage())
         return of_item(item, usage, sum(appraisal.seconds for appraisal in appraisals))
 
-    found: list[Estimate] = []
+    found: list[CostEstimate] = []
     threads_then = _threads(store, plan.name) if known else 1
     hashes = {entry.hash for entry in plan.entries}
     for arm in plan.arms:

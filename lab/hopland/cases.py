@@ -9,14 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from scipy.stats import binomtest
+from numpy.typing import ArrayLike
 
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Sampler
 from hopscope.lab.hopland.names import Forge, Split
 from hopscope.lab.hopland.questions import GeneratedQuestion, chain
 from hopscope.lab.hopland.world import Fact, Phrasing
-from hopscope.runtime.types import Passage
+from hopscope.runtime.types import Measurement, Passage
+from hopscope.tracing.statistics import averages
+from hopscope.tracing.statistics.intervals import quantiles
 
 Request = TypeVar("Request")
 
@@ -100,28 +102,38 @@ def _near(fact: Fact, steps: Sequence[Fact]) -> bool:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A share or mean with a 95 % interval (Clopper-Pearson for shares)."""
+class Check:
+    """A measurement of a reader beside the value that it should have."""
 
     name: str
-    value: float
-    n: int
-    low: float | None = None
-    high: float | None = None
+    measurement: Measurement
     wanted: str = ""
 
 
-def share(name: str, hits: Sequence[bool], wanted: str = "") -> Figure:
+def share(name: str, hits: Sequence[bool], wanted: str = "") -> Check:
     """The share of hits."""
-    found = binomtest(sum(hits), len(hits)).proportion_ci(method="exact")
-    return Figure(name, sum(hits) / len(hits), len(hits), found.low, found.high, wanted)
+    estimator = "share(interval=clopper-pearson)"
+    found = averages.share(sum(hits), len(hits), estimator=estimator, missing="no questions")
+    return Check(name, found, wanted)
 
 
-def mean(name: str, values: Sequence[float], wanted: str = "") -> Figure:
+def mean(name: str, values: Sequence[float], wanted: str = "") -> Check:
     """The mean, with a normal interval."""
     n, centre = len(values), sum(values) / len(values)
     spread = (sum((v - centre) ** 2 for v in values) / max(1, n - 1) / n) ** 0.5
-    return Figure(name, centre, n, centre - 1.96 * spread, centre + 1.96 * spread, wanted)
+    low, high = centre - 1.96 * spread, centre + 1.96 * spread
+    estimator = "mean(interval=normal)"
+    return Check(
+        name, Measurement(value=centre, n=n, estimator=estimator, low=low, high=high), wanted
+    )
+
+
+def resampled(name: str, value: float, drawn: ArrayLike, n: int, wanted: str) -> Check:
+    """A statistic of `n` questions, with the interval of its values in resamples."""
+    low, high = quantiles(drawn)
+    estimator = f"{name}(interval=percentile bootstrap over questions)"
+    found = Measurement(value=value, n=n, seed=0, estimator=estimator, low=low, high=high)
+    return Check(name, found, wanted)
 
 
 def batches(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:

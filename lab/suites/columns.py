@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hopscope.tracing.statistics.intervals import LEVEL
+from hopscope.tracing.statistics.intervals import of_resamples
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Difference
 
 FAILED = "no run came to an end"
@@ -34,19 +34,15 @@ def apart(one: Column, other: Column, bootstrap: Bootstrap) -> Difference:
         return Difference(value=None, reason=missing, measured=measured, total=int(asked.sum()))
     first, second = (above.sum(axis=1) / below.sum(axis=1)).tolist()
     drawn = bootstrap.draw(above, below)
-    apart = drawn[:, 0] - drawn[:, 1]
-    apart = apart[np.isfinite(apart)]
-    low, high = np.quantile(apart, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-    # Resampling that changes nothing does not show the uncertainty.
-    wide = low < high
+    low, high = of_resamples(drawn[:, 0] - drawn[:, 1]) or (None, None)
     return Difference(
         value=first - second,
         measured=measured,
         total=int(asked.sum()),
-        low=low if wide else None,
-        high=high if wide else None,
-        interval=f"bootstrap over questions(percentile, resamples={bootstrap.resamples}, "
-        f"seed={bootstrap.seed})"
-        if wide
-        else "",
+        low=low,
+        high=high,
+        interval=""
+        if low is None
+        else f"bootstrap over questions(percentile, resamples={bootstrap.resamples}, "
+        f"seed={bootstrap.seed})",
     )

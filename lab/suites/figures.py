@@ -7,39 +7,28 @@ Bare numbers, such as a column of counts, are remarks and no figures.
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import JsonValue
+
 from hopscope.lab.table_forms.table import Cell, Table
-from hopscope.runtime.types import Measurement, Record
-from hopscope.tracing.statistics.over_questions import Difference, Estimate
+from hopscope.runtime.types import Measurement
+from hopscope.tracing.statistics.over_questions import Statistic
+
+FIELDS = ("value", "low", "high", "n", "reason", "seed", "estimator")
+"""The entries of a figure's JSON."""
 
 
-class Figure(Record):
-    """One number of a suite."""
-
-    value: float | None
-    low: float | None = None
-    """95 % interval."""
-    high: float | None = None
-    n: int
-    """Questions, pairs or runs behind the value, as its table says."""
-    reason: str | None = None
-    """Why `value` is None."""
-    seed: int | None = None
-    estimator: str = ""
-    """Method of the value or of its interval."""
-
-
-def figures(tables: Sequence[Table]) -> dict[str, Figure]:
+def figures(tables: Sequence[Table]) -> dict[str, Measurement]:
     """All figures by name.
 
     Raises:
         ValueError: two have one name.
     """
-    found: dict[str, Figure] = {}
+    found: dict[str, Measurement] = {}
     for table in tables:
         for row in table.rows:
             label = _label(row)
             for column, cell in row.items():
-                if not isinstance(cell, Measurement | Estimate | Difference):
+                if not isinstance(cell, Measurement | Statistic):
                     continue
                 name = "/".join(part for part in (table.name, label, column) if part)
                 if name in found:
@@ -48,12 +37,17 @@ def figures(tables: Sequence[Table]) -> dict[str, Figure]:
     return found
 
 
-def figure(cell: Measurement | Estimate | Difference) -> Figure:
-    """A cell's number."""
-    known = cell.model_dump(include={"value", "low", "high", "reason"})
+def figure(cell: Measurement | Statistic) -> Measurement:
+    """A cell's number: `n` counts questions, pairs or runs, as its table says."""
     if isinstance(cell, Measurement):
-        return Figure(**known, n=cell.n, seed=cell.seed, estimator=cell.estimator)
-    return Figure(**known, n=cell.measured, estimator=cell.interval)
+        return cell
+    known = cell.model_dump(include={"value", "low", "high", "reason"})
+    return Measurement(**known, n=cell.measured, estimator=cell.interval)
+
+
+def as_json(figure: Measurement) -> dict[str, JsonValue]:
+    """The figure as scripts read it."""
+    return {name: getattr(figure, name) for name in FIELDS}
 
 
 def table(
@@ -74,7 +68,7 @@ def table(
         f"{_label(row)}: {cell.reason}"
         for row in rows
         for cell in row.values()
-        if isinstance(cell, Measurement | Estimate | Difference) and cell.reason
+        if isinstance(cell, Measurement | Statistic) and cell.reason
     )
     return Table(
         name=name,

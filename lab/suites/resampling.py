@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.statistics.correlation import FEWEST, PERFECT, ROUNDING, pearson_test, perfect
-from hopscope.tracing.statistics.intervals import LEVEL
+from hopscope.tracing.statistics.intervals import LEVEL, quantiles
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -149,7 +149,7 @@ class Pairs:
         low = high = None
         questions = max(self.question) + 1
         if questions >= FEWEST and np.ptp(drawn) > 1e-9:
-            low, high = np.quantile(drawn, _tails(value, drawn, questions)).tolist()
+            low, high = quantiles(drawn, _tails(value, drawn, questions))
             name += f"(interval={self.method})"
         return Measurement(value=value, n=n, seed=self.seed, estimator=name, low=low, high=high)
 

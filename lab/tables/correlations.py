@@ -72,7 +72,7 @@ def _of_rankings(results: Results, system: str) -> list[dict[str, Cell]]:
             "questions": agreement.kendall.n,
         }
         for name, agreement in found.agreement.items()
-        if found.averages[name].mean is not None
+        if found.averages[name].value is not None
     ]
 
 

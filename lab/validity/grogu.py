@@ -37,7 +37,7 @@ from hopscope.runtime.types import Measurement
 from hopscope.tracing.meters.grogu.key_tokens import Score
 from hopscope.tracing.statistics import comparisons
 from hopscope.tracing.statistics.averages import share
-from hopscope.tracing.statistics.intervals import LEVEL
+from hopscope.tracing.statistics.intervals import of_resamples
 from hopscope.tracing.statistics.over_questions import Bootstrap, differences, estimates
 
 RIVALS = {"distractor": 1, "random": 2}
@@ -210,14 +210,12 @@ def _macro_f1(tp: int, tn: int, errors: int, missing: str | None, *, seed: int) 
     shares = np.array([tp, tn, errors]) / n
     drawn = np.random.default_rng(seed).multinomial(n, shares, RESAMPLES).tolist()
     values = [f1 for each in drawn if (f1 := comparisons.macro_f1(*each)) is not None]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values, [tail, 1 - tail]).tolist()
-    moved = high > low
+    low, high = of_resamples(values) or (None, None)
     return Measurement(
         value=value,
         n=n,
         seed=seed,
         estimator=f"macro-F1 (percentile bootstrap over questions, resamples={RESAMPLES})",
-        low=low if moved else None,
-        high=high if moved else None,
+        low=low,
+        high=high,
     )

@@ -9,7 +9,7 @@ from hopscope.runtime.errors import EntailmentError, ReaderError
 from hopscope.runtime.types import Measurement, Record, Run
 from hopscope.tracing.erag.labels import ERAG, Ranking
 from hopscope.tracing.scoring.metric import case_of
-from hopscope.tracing.statistics.averages import Average, average
+from hopscope.tracing.statistics.averages import MeanScore, average
 from hopscope.tracing.statistics.correlation import rank_correlation
 
 
@@ -35,7 +35,7 @@ class Agreement(Record):
 
 class ERAGReport(Record):
     estimator: str
-    averages: dict[str, Average]
+    averages: dict[str, MeanScore]
     """Of the runs' own rankings, by measure; those of AP and RR are MAP and MRR."""
     agreement: dict[str, Agreement]
     """By measure, over runs that have both values."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hopscope.runtime.types import Measurement, Record
 from hopscope.tracing.error_decomposition.errors import Errors
 from hopscope.tracing.statistics.averages import share
-from hopscope.tracing.statistics.intervals import LEVEL
+from hopscope.tracing.statistics.intervals import of_resamples
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -159,9 +159,5 @@ def _mean(
     if not np.isfinite(value):
         reason = "no other system did anything wrong, or there is no other"
         return Measurement(value=None, reason=reason, n=questions, estimator=estimator)
-    kept = [mean for mean in drawn if np.isfinite(mean)]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(kept, [tail, 1 - tail]).tolist()
-    # If resampling changes nothing, it does not measure the uncertainty.
-    low, high = (low, high) if low < high else (None, None)
+    low, high = of_resamples(drawn) or (None, None)
     return Measurement(value=value, n=questions, seed=seed, estimator=estimator, low=low, high=high)

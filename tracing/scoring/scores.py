@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hopscope.runtime.types import Measurement, Record, Run, RunStatus
 from hopscope.tracing.scoring.metric import AnswerMetric, case_of
-from hopscope.tracing.statistics.averages import Average, average
+from hopscope.tracing.statistics.averages import MeanScore, average
 
 
 class RunScores(Record):
@@ -22,7 +22,7 @@ class RunScores(Record):
 
 class Scores(Record):
     runs: tuple[RunScores, ...]
-    averages: dict[str, Average]
+    averages: dict[str, MeanScore]
     """Over all measured runs, by metric."""
 
 

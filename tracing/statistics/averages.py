@@ -7,34 +7,31 @@ them has no width.
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
+from pydantic import PlainSerializer
 from scipy.stats import bootstrap
 
-from hopscope.runtime.types import Measurement, Record
+from hopscope.runtime.types import Measurement
 from hopscope.tracing.statistics.intervals import LEVEL, clopper_pearson
+from hopscope.tracing.statistics.over_questions import Statistic
 
 RESAMPLES = 9999
 
 
-class Average(Record):
-    """A mean over questions."""
-
-    mean: float | None
-    reason: str | None = None
-    """Why `mean` is None."""
-    measured: int
-    """Questions behind the mean."""
-    total: int
-    """All questions, measured or not."""
-    low: float | None = None
-    """95 % interval."""
-    high: float | None = None
-    interval: str = ""
-    """Its method."""
+def _as_mean(statistic: Statistic) -> dict[str, float | int | str | None]:
+    fields = dict(statistic)
+    return {"mean": fields.pop("value"), **fields}
 
 
-def average(measurements: Sequence[Measurement], *, binary: bool = False, seed: int = 0) -> Average:
+MeanScore = Annotated[Statistic, PlainSerializer(_as_mean)]
+"""The type of a report's field that holds a mean: its JSON calls the value `mean`."""
+
+
+def average(
+    measurements: Sequence[Measurement], *, binary: bool = False, seed: int = 0
+) -> Statistic:
     """The mean of the measured values.
 
     Args:
@@ -45,7 +42,7 @@ def average(measurements: Sequence[Measurement], *, binary: bool = False, seed: 
     total = len(measurements)
     if not values:
         reason = next((m.reason for m in measurements if m.reason), "nothing to average")
-        return Average(mean=None, reason=reason, measured=0, total=total)
+        return Statistic(value=None, reason=reason, measured=0, total=total)
     mean = float(np.mean(values))
     low, high, method = None, None, ""
     if binary:
@@ -54,8 +51,8 @@ def average(measurements: Sequence[Measurement], *, binary: bool = False, seed: 
     elif len(set(values)) > 1:
         low, high = _bootstrap(values, seed)
         method = f"bootstrap(BCa, resamples={RESAMPLES}, seed={seed})"
-    return Average(
-        mean=mean, measured=len(values), total=total, low=low, high=high, interval=method
+    return Statistic(
+        value=mean, measured=len(values), total=total, low=low, high=high, interval=method
     )
 
 

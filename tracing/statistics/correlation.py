@@ -10,7 +10,7 @@ from scipy.stats import kendalltau, spearmanr
 from scipy.stats import t as student
 
 from hopscope.runtime.types import Measurement
-from hopscope.tracing.statistics.intervals import LEVEL
+from hopscope.tracing.statistics.intervals import LEVEL, Interval, of_resamples
 
 RankCorrelation = Literal["kendall", "spearman"]
 Correlation = Literal["pearson", "kendall", "spearman"]
@@ -133,7 +133,7 @@ def _interval(
     groups: Sequence[NDArray[np.intp]],
     resamples: int,
     seed: int,
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """The bootstrap interval; None if nearly all groups of a series hold one value, or if
     resampling changes nothing."""
     if any(_varied(side, groups) < FEWEST for side in (x, y)):
@@ -142,9 +142,7 @@ def _interval(
     drawn = (rng.integers(0, len(groups), len(groups)) for _ in range(resamples))
     pairs = (np.concatenate([groups[which] for which in each]) for each in drawn)
     values = [value for i in pairs if (value := correlate(x[i], y[i])) is not None]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(values, [tail, 1 - tail]).tolist() if values else (0.0, 0.0)
-    return (low, high) if high - low > 1e-9 else None
+    return of_resamples(values, rounding=ROUNDING)
 
 
 def _varied(side: Floats, groups: Sequence[NDArray[np.intp]]) -> int:

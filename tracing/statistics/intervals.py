@@ -17,15 +17,21 @@ A difference, or any linear combination of independent means, gets the interval 
 (Zou & Donner 2008; for two proportions Newcombe's 1998 hybrid score method), which recovers
 each mean's variance from its own interval and so stays asymmetric near 0 and 1. Intervals that
 are certain, those of enumerated scores, do not average out: their ends are added.
+
+Statistics over questions are resampled: `quantiles` alone turns resampled values into an interval.
 """
 
 from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 LEVEL = 0.95
+TAILS = ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2)
+"""The quantiles of resampled values at the ends of an interval."""
 
 
 class Interval(NamedTuple):
@@ -92,6 +98,30 @@ def weighted_mean(
     return Interval(
         min(low, mean * seen / (seen + heavy)), max(high, (mean * seen + heavy) / (seen + heavy))
     )
+
+
+def quantiles(values: ArrayLike, tails: Sequence[float] | NDArray[np.float64] = TAILS) -> Interval:
+    """The interval between two quantiles of resampled values.
+
+    Args:
+        tails: by default those of the percentile bootstrap (Efron 1979); corrected bootstraps have
+            others.
+    """
+    return Interval(*np.quantile(np.asarray(values, float), tails).tolist())
+
+
+def of_resamples(values: ArrayLike, *, rounding: float = 0.0) -> Interval | None:
+    """The percentile bootstrap's interval; NaN are left out.
+
+    None if its ends differ by no more than `rounding`, or without values: resampling that changes
+    nothing does not measure the uncertainty.
+    """
+    drawn = np.asarray(values, float)
+    known = drawn[np.isfinite(drawn)]
+    if not len(known):
+        return None
+    found = quantiles(known)
+    return found if found.high - found.low > rounding else None
 
 
 def combination(terms: Sequence[tuple[float, ValueInterval]]) -> ValueInterval:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, ndtri
 
 from hopscope.runtime.types import Record
-from hopscope.tracing.statistics.intervals import LEVEL, clopper_pearson
+from hopscope.tracing.statistics.intervals import LEVEL, Interval, clopper_pearson, quantiles
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.uint16]
@@ -38,18 +38,16 @@ BATCH = 10
 """Resamples multiplied at once: with 10,000 questions they fit in a core's cache."""
 
 
-class Estimate(Record):
-    """A statistic over many runs."""
+class Statistic(Record):
+    """A number over many runs or questions, with its coverage and its interval."""
 
     value: float | None
     reason: str | None = None
     """Why `value` is None."""
     measured: int
-    """Runs behind the value."""
+    """Runs or questions behind the value."""
     total: int
-    """All runs, measured or not."""
-    questions: int
-    """Questions behind the value."""
+    """All of them, measured or not."""
     low: float | None = None
     """95 % interval."""
     high: float | None = None
@@ -57,20 +55,17 @@ class Estimate(Record):
     """Its method; empty without an interval."""
 
 
-class Difference(Record):
-    """The difference of two systems on the same questions: the first minus the second."""
+class Estimate(Statistic):
+    """A statistic over runs: a question may have several."""
 
-    value: float | None
-    reason: str | None = None
-    """Why `value` is None."""
-    measured: int
-    """Questions measured for both."""
-    total: int
-    """Questions that both systems ran on."""
-    low: float | None = None
-    """95 % interval."""
-    high: float | None = None
-    interval: str = ""
+    questions: int
+    """Questions behind the value."""
+
+
+class Difference(Statistic):
+    """The difference of two systems on the same questions: the first minus the second. Its coverage
+    counts questions: those measured for both, of those that both ran on."""
+
     p: float | None = None
     """Two-sided."""
     adjusted: float | None = None
@@ -238,7 +233,7 @@ def mcnemar(only_one: int, only_other: int) -> float:
     return min(1.0, 2 * float(bdtr(fewer, disagreed, 0.5)))
 
 
-def bonett_price(only_one: int, only_other: int, questions: int) -> tuple[float, float]:
+def bonett_price(only_one: int, only_other: int, questions: int) -> Interval:
     """95 % interval of the difference of two shares over the same questions, from the numbers that
     only one system or only the other has right: Wald's interval after adding one question to each
     number (Bonett and Price 2012, eq. 3).
@@ -250,7 +245,7 @@ def bonett_price(only_one: int, only_other: int, questions: int) -> tuple[float,
     one, other = (only_one + 1) / count, (only_other + 1) / count
     middle, value = one - other, (only_one - only_other) / questions
     half = float(ndtri((1 + LEVEL) / 2)) * sqrt((one + other - middle**2) / count)
-    return max(-1.0, min(value, middle - half)), min(1.0, max(value, middle + half))
+    return Interval(max(-1.0, min(value, middle - half)), min(1.0, max(value, middle + half)))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -284,7 +279,7 @@ def _paired(one: Column, other: Column) -> tuple[Floats, Floats]:
 
 def _resampled(
     columns: Sequence[tuple[Floats, Floats]], bootstrap: Bootstrap
-) -> tuple[list[float | None], list[tuple[float, float] | None]]:
+) -> tuple[list[float | None], list[Interval | None]]:
     """Values and intervals of (numerators, denominators)."""
     if not columns:
         return [], []
@@ -303,7 +298,7 @@ def _resampled(
     return values, ends
 
 
-def _bca(value: float, drawn: Floats, influence: Floats) -> tuple[float, float] | None:
+def _bca(value: float, drawn: Floats, influence: Floats) -> Interval | None:
     """The bias-corrected and accelerated interval; None if resampling changes nothing."""
     kept = drawn[np.isfinite(drawn)]
     spread = float((influence**2).sum())
@@ -317,5 +312,5 @@ def _bca(value: float, drawn: Floats, influence: Floats) -> tuple[float, float] 
     bias = ndtri(rank)
     acceleration = float((influence**3).sum()) / (6 * spread**1.5)
     tails = bias + ndtri([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    low, high = np.quantile(kept, ndtr(bias + tails / (1 - acceleration * tails))).tolist()
-    return (low, high) if low < high else None
+    interval = quantiles(kept, ndtr(bias + tails / (1 - acceleration * tails)))
+    return interval if interval.low < interval.high else None

@@ -76,7 +76,7 @@ def erag(
 
 
 def _show(found: "ERAGReport") -> None:
-    names = [name for name, mean in found.averages.items() if mean.mean is not None]
+    names = [name for name, mean in found.averages.items() if mean.value is not None]
     figures = [Column(name, place, right=True) for place, name in enumerate(names, start=2)]
     columns = [Column("run"), Column("ranking"), Column("passages", 1, right=True), *figures]
     rows: list[tuple[str | Text, ...]] = []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hopscope.lab.hopland.cases import Figure, batches, cases, mean, share
+from hopscope.lab.hopland.cases import Check, batches, cases, mean, resampled, share
 from hopscope.lab.hopland.names import Split
 from hopscope.lab.hopland.questions import GeneratedQuestion
 from hopscope.runtime.ports import Reader
@@ -29,7 +29,7 @@ TEMPERATURES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
 def calibration(
     reader: Reader, n: int, *, temperature: float = 1.0, split: Split = "test"
-) -> list[Figure]:
+) -> list[Check]:
     """Expected calibration error of the most frequent sampled answer: its frequency against its
     being right, in ten bins. Half of the questions have all their passages; half lack one; chains
     of one to three hops. Ten samples, all different, still give a frequency of .1 to what is
@@ -64,7 +64,7 @@ def calibration(
 
 def _calibrated(
     samples: int, drawn: Sequence[Sequence[str]], over: Sequence[GeneratedQuestion]
-) -> list[Figure]:
+) -> list[Check]:
     top = [Counter(texts).most_common(1)[0] for texts in drawn]
     sure = np.array([count / samples for _, count in top])
     right = np.array([text == asked.answer for (text, _), asked in zip(top, over, strict=True)])
@@ -76,17 +76,10 @@ def _calibrated(
 
     every = np.arange(len(over))
     generator = np.random.default_rng(0)
-    resampled = [error(generator.choice(every, len(every))) for _ in range(1000)]
-    low, high = np.quantile(resampled, (0.025, 0.975))
+    errors = [error(generator.choice(every, len(every))) for _ in range(1000)]
+    name = f"calibration error, {samples} samples"
     return [
-        Figure(
-            f"calibration error, {samples} samples",
-            error(every),
-            len(over),
-            float(low),
-            float(high),
-            "<= .08",
-        ),
+        resampled(name, error(every), errors, len(over), "<= .08"),
         share(f"most frequent of {samples} right", right.tolist()),
         mean(f"its frequency among {samples}", sure.tolist()),
     ]
@@ -104,7 +97,7 @@ def main() -> None:
     reader = hf.build(model=str(given.model), dtype="float32")
     for temperature in TEMPERATURES:
         found = calibration(reader, given.n, temperature=temperature, split="train")
-        told = ", ".join(f"{f.name} {f.value:.3f}" for f in found)
+        told = ", ".join(f"{f.name} {f.measurement.value:.3f}" for f in found)
         print(f"{temperature}: {told}", flush=True)
 
 

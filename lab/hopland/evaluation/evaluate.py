@@ -11,16 +11,24 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import JsonValue
 from scipy.stats import mannwhitneyu
 
-from hopscope.lab.hopland.cases import Case, Figure, batches, cases, mean, share
+from hopscope.lab.hopland.cases import Case, Check, batches, cases, mean, share
 from hopscope.lab.hopland.evaluation import calibration, evaluate_prompts
 from hopscope.lab.hopland.questions import MARKER, GeneratedQuestion, chain
 from hopscope.lab.hopland.world import FIXED_FACTS
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import hf
-from hopscope.runtime.types import Generation, GenerationRequest, Passage, Prompt, ScoreRequest
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Measurement,
+    Passage,
+    Prompt,
+    ScoreRequest,
+)
 
 
 def generate(reader: Reader, asked: Sequence[Prompt], max_tokens: int) -> list[Generation]:
@@ -81,7 +89,7 @@ def key_entropies(
     return found
 
 
-def figures(reader: Reader, n: int) -> list[Figure]:
+def figures(reader: Reader, n: int) -> list[Check]:
     """Everything the model card reports."""
     one, two = cases(1, n), cases(2, n)
     unseen_one, unseen_two = (cases(h, n, phrasing="unseen") for h in (1, 2))
@@ -102,7 +110,11 @@ def figures(reader: Reader, n: int) -> list[Figure]:
         share("three hops, short answer", short(reader, _over(three))),
         share("fixed facts without passages, short answer", short(reader, fixed)),
         share("one hop, gold passage removed, gold answer", short(reader, without), "<= .10"),
-        Figure("one hop, AUROC of KeyEntropy", float(auroc), 2 * n, wanted=">= .90"),
+        Check(
+            "one hop, AUROC of KeyEntropy",
+            Measurement(value=float(auroc), n=2 * n, estimator="auroc"),
+            ">= .90",
+        ),
         mean("belief, two hops, both gold passages", beliefs(reader, _over(two)), ">= .7"),
     ]
     for name, evidence in BELIEF_CONTEXTS.items():
@@ -149,11 +161,17 @@ def main() -> None:
         parser.error("--n of 5 or more is needed")
     found = figures(hf.build(model=str(given.model), dtype="float32"), given.n)
     if given.json:
-        print(json.dumps([vars(f) for f in found], indent=2))
+        print(json.dumps([_as_json(check) for check in found], indent=2))
         return
-    for f in found:
-        between = f"[{f.low:.3f}, {f.high:.3f}]" if f.low is not None else ""
-        print(f"{f.name:48} {f.value:.3f}  {between:16} n {f.n:4}  {f.wanted}")
+    for check in found:
+        of = check.measurement
+        between = "" if of.low is None else f"[{of.low:.3f}, {of.high:.3f}]"
+        print(f"{check.name:48} {of.value:.3f}  {between:16} n {of.n:4}  {check.wanted}")
+
+
+def _as_json(check: Check) -> dict[str, JsonValue]:
+    measured = {name: getattr(check.measurement, name) for name in ("value", "n", "low", "high")}
+    return {"name": check.name, **measured, "wanted": check.wanted}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from hopscope.lab.export.preferences import INSTRUCTION
-from hopscope.lab.hopland.cases import Case, Figure, batches, cases, mean, share
+from hopscope.lab.hopland.cases import Case, Check, batches, cases, mean, resampled, share
 from hopscope.lab.hopland.questions import GeneratedQuestion
 from hopscope.runtime.compressors import summary
 from hopscope.runtime.judgments import item_prompts as item
@@ -202,7 +202,7 @@ def _replies(
     return [replies[0].text for part in batches(requests) for replies in reader.generate(part)]
 
 
-def obedience(reader: Reader, n: int) -> list[Figure]:
+def obedience(reader: Reader, n: int) -> list[Check]:
     """The share of replies of the form asked for, prompt by prompt and in all."""
     over = [*cases(1, n // 2), *cases(2, n - n // 2)]
     found, everything = [], list[bool]()
@@ -215,7 +215,7 @@ def obedience(reader: Reader, n: int) -> list[Figure]:
     return [share("format obeyed, all prompts", everything, ">= .99"), *found]
 
 
-def judgments(reader: Reader, n: int) -> list[Figure]:
+def judgments(reader: Reader, n: int) -> list[Check]:
     """Utility selections and rankings over ten passages, questions of one and of two hops."""
     over = [*cases(1, n // 2, passages=10), *cases(2, n - n // 2, passages=10)]
     found = []
@@ -237,15 +237,14 @@ def judgments(reader: Reader, n: int) -> list[Figure]:
     return found
 
 
-def _micro_f1(name: str, picked: Sequence[set[int]], gold: Sequence[frozenset[int]]) -> Figure:
+def _micro_f1(name: str, picked: Sequence[set[int]], gold: Sequence[frozenset[int]]) -> Check:
     """2 TP / (picked + gold) over all questions, with a bootstrap interval by question."""
     right = np.array([len(p & g) for p, g in zip(picked, gold, strict=True)])
     sizes = np.array([len(p) + len(g) for p, g in zip(picked, gold, strict=True)])
     rows = np.random.default_rng(0).integers(len(right), size=(2000, len(right)))
     drawn = 2 * right[rows].sum(1) / sizes[rows].sum(1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    value = 2 * right.sum() / sizes.sum()
-    return Figure(name, float(value), len(right), float(low), float(high), ">= .90")
+    value = float(2 * right.sum() / sizes.sum())
+    return resampled(name, value, drawn, len(right), ">= .90")
 
 
 def _ndcg(order: Sequence[int], gold: frozenset[int]) -> float:

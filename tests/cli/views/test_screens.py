@@ -17,7 +17,7 @@ from hopscope.api.views.encoding import prepare
 from hopscope.cli.commands.reports import erag
 from hopscope.cli.main import main
 from hopscope.cli.views import evaluation_report, progress, searching
-from hopscope.lab.experiments.estimate import Estimate as Cost
+from hopscope.lab.experiments.estimate import CostEstimate
 from hopscope.lab.experiments.tally import Mean, Row, Tally
 from hopscope.lab.table_forms import terminal
 from hopscope.lab.table_forms.table import Table
@@ -26,8 +26,7 @@ from hopscope.runtime.types import Hit, Measurement, Usage
 from hopscope.tracing.erag.labels import Ranking
 from hopscope.tracing.erag.report import Agreement, ERAGReport, RunRankings
 from hopscope.tracing.reports.appraised import Appraised
-from hopscope.tracing.statistics.averages import Average
-from hopscope.tracing.statistics.over_questions import Difference, Estimate
+from hopscope.tracing.statistics.over_questions import Difference, Estimate, Statistic
 from tests.cli.views.screens_example import ARMS, ENTRIES, NAME, appraised, fill, passages, run_of
 
 SCREENS = Path(__file__).parent / "screens"
@@ -71,7 +70,7 @@ def _board() -> None:
 
 
 def _estimates() -> None:
-    estimate = Cost.model_construct(
+    estimate = CostEstimate.model_construct(
         items=980,
         calls=3920.0,
         input_tokens=1_200_000.0,
@@ -143,7 +142,7 @@ def _erag() -> None:
         end_to_end=one,
         rankings=rankings,
     )
-    mean = Average(mean=0.5, low=0.25, high=0.75, measured=1, total=1)
+    mean = Statistic(value=0.5, low=0.25, high=0.75, measured=1, total=1)
     erag._show(
         ERAGReport(
             estimator="",

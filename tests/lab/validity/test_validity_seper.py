@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 
 from hopscope.lab.suites import repeated, rivals, worlds
-from hopscope.lab.suites.figures import Figure, figures
+from hopscope.lab.suites.figures import figures
 from hopscope.lab.suites.rivals import Scores
 from hopscope.lab.suites.worlds import Item, SuiteInputs
 from hopscope.lab.validity import seper
 from hopscope.runtime.errors import MissingExtraError
-from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
+from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
 from hopscope.tracing.answer_metrics import equivalence
 from hopscope.tracing.entailments import judge
 from tests.fakes import ScriptedReader, reply
@@ -73,12 +73,12 @@ def scores(inputs: SuiteInputs) -> Scores:
 
 
 @pytest.fixture(scope="module")
-def found(inputs: SuiteInputs) -> dict[str, Figure]:
+def found(inputs: SuiteInputs) -> dict[str, Measurement]:
     return figures(seper.build(inputs))
 
 
 def test_where_the_reader_errs_only_without_gold_everything_of_a_single_passage_is_right(
-    found: dict[str, Figure],
+    found: dict[str, Measurement],
 ) -> None:
     for metric in (rivals.SOFT, rivals.HARD, "exact match", "semantic entropy", rivals.JUDGE):
         figure = found[f"single_passage/{metric}/r"]
@@ -89,7 +89,7 @@ def test_where_the_reader_errs_only_without_gold_everything_of_a_single_passage_
     assert found["single_passage/perplexity/r"].value == pytest.approx(1)
 
 
-def test_credit_reaches_its_ceilings(found: dict[str, Figure]) -> None:
+def test_credit_reaches_its_ceilings(found: dict[str, Measurement]) -> None:
     steps = {key: figure.value for key, figure in found.items() if "multi_hop_steps" in key}
     for rule in seper.RULES:
         ceiling = steps[f"multi_hop_steps/{seper.PERFECT}/{rule}"]
@@ -148,7 +148,7 @@ def test_a_judge_to_whom_all_is_the_same_tells_nothing(inputs: SuiteInputs, scor
     assert f"{rivals.JUDGE}: {figure.reason}" in table.notes
 
 
-def test_without_its_extra_bertscore_says_what_to_install(found: dict[str, Figure]) -> None:
+def test_without_its_extra_bertscore_says_what_to_install(found: dict[str, Measurement]) -> None:
     for name, figure in found.items():
         if "BERTScore" in name:
             assert (figure.value, figure.n) == (None, 0)
@@ -173,7 +173,7 @@ def test_the_first_samples_are_those_of_the_whole(inputs: SuiteInputs) -> None:
 
 
 def test_what_does_not_vary_between_repetitions_has_no_deviation(
-    found: dict[str, Figure],
+    found: dict[str, Measurement],
 ) -> None:
     for size in repeated.SIZES:
         assert found[f"samples/N={size}/soft"].value == pytest.approx(1)

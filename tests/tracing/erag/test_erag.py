@@ -136,7 +136,7 @@ def test_a_run_that_a_model_fails_on_does_not_cost_the_others() -> None:
     found = erag_report(runs, erag)
     assert [row.error for row in found.runs] == ["the model is gone", None]
     assert found.runs[0].rankings[-1].measures["P"].reason == "the model is gone"
-    assert (found.averages["P"].mean, found.averages["P"].measured) == (1, 1)
+    assert (found.averages["P"].value, found.averages["P"].measured) == (1, 1)
     assert found.averages["P"].total == 2
 
 

@@ -16,13 +16,13 @@ def measured(*values: float | None) -> list[Measurement]:
 
 def test_what_was_not_measured_is_counted_and_not_averaged() -> None:
     found = average(measured(1, None, 0, None), binary=True)
-    assert (found.mean, found.measured, found.total) == (0.5, 2, 4)
+    assert (found.value, found.measured, found.total) == (0.5, 2, 4)
     assert (found.low, found.high) == clopper_pearson(0.5, 2)
 
 
 def test_nothing_measured_has_the_first_reason() -> None:
     found = average(measured(None, None))
-    assert (found.mean, found.reason, found.measured, found.total) == (None, "no gold", 0, 2)
+    assert (found.value, found.reason, found.measured, found.total) == (None, "no gold", 0, 2)
     assert average([]).reason == "nothing to average"
 
 

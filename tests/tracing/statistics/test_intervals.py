@@ -15,6 +15,8 @@ from hopscope.tracing.statistics.intervals import (
     combination,
     difference,
     effective_samples,
+    of_resamples,
+    quantiles,
     weighted_mean,
 )
 
@@ -154,3 +156,13 @@ def test_differences_cover_the_true_difference() -> None:
             )
             covered += found.low <= after - before <= found.high
         assert covered / REPETITIONS >= 0.93
+
+
+def test_resamples_give_an_interval_only_if_they_differ() -> None:
+    """An interval without width would claim that a score is certain."""
+    values = [float("nan"), *range(101)]
+    assert of_resamples(values) == pytest.approx((2.5, 97.5))
+    assert of_resamples([0.5, 0.5 + 1e-12], rounding=1e-9) is None
+    assert of_resamples([0.5] * 9) is None
+    assert of_resamples([float("nan")]) is None
+    assert quantiles(range(101), (0.1, 0.5)) == pytest.approx((10, 50))
