@@ -10,6 +10,7 @@ from hopscope.api import credit_games, given, parts, retrieval
 from hopscope.api.appraiser import RULES, Appraiser, Measuring
 from hopscope.api.credit_games import Against, Mode, Over
 from hopscope.api.given import EntailmentPart, ReaderPart, RetrieverPart
+from hopscope.api.presets import Presets
 from hopscope.runtime import code_files
 from hopscope.tracing.meters import DEFAULT_METERS, VARIANTS
 from hopscope.tracing.reports.appraised import Appraised
@@ -76,11 +77,13 @@ class Given(NamedTuple):
     mode: Mode
     over: Over
     golds: tuple[str, ...]
+    presets: Presets = Presets()
 
     def wanted(self, of: "Defaults") -> Wanted:
         rules, meters = self.rules or of.rules, self.meters or of.meters
         owners = {*rules, *meters, *(VARIANTS[name][0] for name in meters if name in VARIANTS)}
         owners = set(map(code_files.stem, owners))
+        self.presets.check(meters=meters, workflows=())
         kept = {k: text for k, text in of.options.items() if k.partition(".")[0] in owners}
         return Wanted(
             rules=rules,
@@ -93,7 +96,7 @@ class Given(NamedTuple):
             entailment=self.entailment or of.entailment,
             samples=self.samples or of.samples,
             seed=self.seed,
-            options={**kept, **self.options},
+            options={**kept, **self.presets.of_meters(meters), **self.options},
             golds=self.golds,
         )
 

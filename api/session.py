@@ -18,6 +18,7 @@ from hopscope.api.credits import Credits
 from hopscope.api.given import EntailmentPart, PolicyPart, ReaderPart, RetrieverPart, WorkflowPart
 from hopscope.api.loading import Parts
 from hopscope.api.measured_run import MeasuredRun
+from hopscope.api.presets import Presets
 from hopscope.api.spending import Spending
 from hopscope.runtime.budget.ledger import Limits
 from hopscope.runtime.errors import UsageError
@@ -73,6 +74,7 @@ class Session:
         meters: Sequence[str] = DEFAULT_METERS,
         rules: Sequence[str] = RULES,
         options: Mapping[str, object] | None = None,
+        presets: Sequence[str] = (),
         policy: PolicyPart = parts.NATIVE,
         limits: Limits | None = None,
         prices: str | Path | None = None,
@@ -97,6 +99,7 @@ class Session:
                 measured.
             options: of the workflow, `{"k": 5}`, and of meters and rules,
                 `{"seper.weight": "uniform"}`.
+            presets: named sets of options, such as `seper-paper`; `options` precede them.
             policy: decides before each retrieval whether it is worth its price.
             limits: the maximum tokens, calls, retrievals, seconds and cost of a run.
             prices: a TOML table of model prices.
@@ -105,7 +108,7 @@ class Session:
             trace_content: whether spans carry questions, prompts, passages and answers.
 
         Raises:
-            UsageError: `thinking` does not go with the reader.
+            UsageError: there is no such preset, or `thinking` does not go with the reader.
         """
         thinks = None if thinking is None else str(thinking)
         reader, retriever = given.named(reader), given.named(retriever)
@@ -125,6 +128,7 @@ class Session:
         self.workflow = workflow
         self.policy = policy
         self.options = given.texts(options)
+        self.presets = Presets.named(names(presets))
         self.spending = Spending(
             policy=policy if isinstance(policy, str) else parts.NATIVE,
             limits=limits or Limits(),
@@ -214,11 +218,15 @@ class Session:
         """
         item = _question(question, gold)
         chosen, own = _split(self.workflow if workflow is None else given.named(workflow))
+        name = chosen if isinstance(chosen, str) else ""
+        self.presets.check(meters=self.meters, workflows=[name])
+        preset = {**self.presets.of_workflow(name), **self.presets.of_meters(self.meters)}
+        wanted = {**preset, **self.options, **own, **given.texts(options)}
         with self.turn:
             found = self._answer(
                 item,
                 chosen,
-                self._with_depth(chosen, {**self.options, **own, **given.texts(options)}, k),
+                self._with_depth(chosen, wanted, k),
                 None if checkpoint is None else Path(checkpoint),
                 run_id,
             )
@@ -302,9 +310,10 @@ class Session:
         with self.turn:
             record = _record(self.store, run)
             _, of_meters = split({**self.options, **given.texts(options)})
+            chosen = tuple(map(given.named, names(meters or self.meters or DEFAULT_METERS)))
             wanted = Wanted(
                 rules=tuple(map(given.named, names(rules or self.rules))),
-                meters=tuple(map(given.named, names(meters or self.meters or DEFAULT_METERS))),
+                meters=chosen,
                 counterfactual=_choice(Against, counterfactual, "counterfactual"),
                 mode=_choice(Mode, mode, "mode"),
                 over=_choice(Over, over, "over"),
@@ -313,7 +322,7 @@ class Session:
                 entailment=self.entailment,
                 samples=samples or self.samples,
                 seed=self.seed,
-                options=of_meters,
+                options={**self.presets.of_meters(chosen), **of_meters},
                 golds=_answers(gold),
             )
             found = Crediting(wanted).credit(record)

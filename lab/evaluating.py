@@ -166,6 +166,7 @@ def evaluate(
         found = _dataset(data, name)
         name, store = name or found.name, session.store
         texts, of_meters = split({**session.options, **given.texts(options)})
+        of_meters = {**session.presets.of_meters(session.meters), **of_meters}
         planned, live = _arms(session, workflows, texts, k)
         settings = _settings(session, data, found, of_meters, limit=limit, order=order)
         plan = planning.plan(name, settings, planned, found)
@@ -257,10 +258,12 @@ def _arms(
     named = arms(
         texts,
         options,
+        presets=session.presets,
         corpus=corpus if isinstance(corpus, str) else None,
         k=k,
         spend=session.spending,
     )
+    session.presets.check(meters=session.meters, workflows=[arm.workflow for arm in named])
     labels = [arm.label for arm in named] + [workflow.name for workflow in live]
     for label in labels:
         if labels.count(label) > 1:

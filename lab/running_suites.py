@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from hopscope.api import parts
+from hopscope.api.presets import Presets
 from hopscope.lab import validity
 from hopscope.lab.suites import figures, worlds
 from hopscope.lab.table_forms.table import Table
@@ -81,7 +82,14 @@ class Suites:
     """Suites that are ready to run."""
 
     def __init__(
-        self, names: Sequence[str], reader: str, other: str | None, *, seed: int, limit: int
+        self,
+        names: Sequence[str],
+        reader: str,
+        other: str | None,
+        *,
+        seed: int,
+        limit: int,
+        presets: Sequence[str] = (),
     ) -> None:
         """
         Args:
@@ -90,10 +98,13 @@ class Suites:
             other: a second reader of less ability, likewise; by default the small one that comes
                 with the package, where it does.
             limit: questions of each kind.
+            presets: named sets of options of the suites' meters.
 
         Raises:
-            UsageError: there is no such suite or reader.
+            UsageError: there is no such suite, reader or preset.
         """
+        chosen = Presets.named(presets)
+        chosen.check(meters=worlds.METERS, workflows=())
         asked = list(dict.fromkeys(names)) or components.names(validity)
         self._suites = {name: components.load(validity, name).build for name in asked}
         other = other or _small()
@@ -102,6 +113,7 @@ class Suites:
             other=None if other is None else parts.reader(other),
             seed=seed,
             limit=limit,
+            presets=chosen,
         )
         self._clock = Clock(asked, limit)
         self._embedded = reader == parts.TINY

@@ -5,7 +5,7 @@ not inherit.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from hopscope.runtime.types import (
     Decision,
@@ -197,6 +197,16 @@ class UtilityMeter(Protocol):
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Measurement]:
         """The utility of each evidence set, in order. The empty set is the baseline."""
+        ...
+
+
+@runtime_checkable
+class CuttingMeter(Protocol):
+    """A meter that shows the reader only the beginning of long evidence."""
+
+    def unseen(self, evidence: tuple[Passage, ...]) -> Sequence[str]:
+        """Keys of the passages of which the reader sees nothing. A credit that needs one of them
+        is unmeasured."""
         ...
 
 

@@ -9,6 +9,7 @@ import typer
 from hopscope.api import parts, stored
 from hopscope.api.credit_games import Against, Mode, Over
 from hopscope.api.credit_runs import Given
+from hopscope.api.presets import Presets
 from hopscope.api.views import credit_table, render
 from hopscope.cli.commands.run import Database, Json, ThinkingSpec, TraceContent, TraceFile
 from hopscope.cli.options import code_options
@@ -34,6 +35,7 @@ def credit(
     runs: Runs = None,
     rule: of.Rules = None,
     meter: of.Meters = None,
+    preset: of.Presets = None,
     counterfactual: Annotated[
         Against,
         typer.Option(
@@ -180,6 +182,7 @@ def credit(
         mode=mode,
         over=over,
         golds=tuple(gold or parts.lines("HOPSCOPE_CREDIT_GOLD")),
+        presets=Presets.named(of.presets(preset)),
     )
     if not _credit(
         runs or [stored.LAST],

@@ -204,6 +204,7 @@ def eval_command(
     option: Options = None,
     meter: measuring.MetersOrNone = None,
     rule: measuring.Rules = None,
+    preset: measuring.Presets = None,
     samples: Samples = 10,
     seed: Seed = 0,
     order: OrderName = None,
@@ -232,6 +233,7 @@ def eval_command(
     """
     reader = parts.thoughtful(reader, thinking)
     from hopscope.api import retrieval
+    from hopscope.api.presets import Presets
     from hopscope.api.spending import Spending
     from hopscope.cli.commands import _evaluation as evaluation
     from hopscope.lab.experiments import planning
@@ -259,6 +261,7 @@ def eval_command(
                 data,
                 named=workflow or code_options.lines("HOPSCOPE_WORKFLOWS") or ["ircot"],
                 options=specs.pairs(option or code_options.lines("HOPSCOPE_OPTIONS")),
+                presets=Presets.named(measuring.presets(preset)),
                 name=name,
                 corpus=corpus,
                 k=k,

@@ -10,7 +10,7 @@ import typer
 from hopscope.api import parts
 from hopscope.api.views import render
 from hopscope.cli.commands.run import Json, ReaderSpec, Seed, ThinkingSpec
-from hopscope.cli.options import code_options, sample
+from hopscope.cli.options import code_options, measuring, sample
 from hopscope.cli.options.help import MEASURING, MODELS, SELECTION
 from hopscope.cli.options.sample import Order
 
@@ -78,6 +78,7 @@ def suites(
             rich_help_panel=MODELS,
         ),
     ] = None,
+    preset: measuring.Presets = None,
     markdown: Annotated[
         bool,
         typer.Option("--markdown", help="Print Markdown tables.", envvar="HOPSCOPE_LAB_MARKDOWN"),
@@ -94,7 +95,15 @@ def suites(
             raise UsageError("--json and --markdown exclude each other")
         form = "json" if json else "markdown" if markdown else None
         names = only or code_options.lines("HOPSCOPE_LAB_ONLY")
-        _run(Suites(names, reader, other_reader, seed=seed, limit=limit), form)
+        suites = Suites(
+            names,
+            reader,
+            other_reader,
+            seed=seed,
+            limit=limit,
+            presets=measuring.presets(preset),
+        )
+        _run(suites, form)
 
 
 def _run(suites: "Suites", form: str | None) -> None:

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     policies = "policies"
     tables = "tables"
     suites = "suites"
+    presets = "presets"
 
 
 OF_THE_RUN = {
@@ -49,6 +50,11 @@ def list_components(
     from hopscope.runtime import components
     from hopscope.runtime.errors import UsageError
 
+    if kind is Kind.presets:
+        from hopscope.api import presets
+
+        render.show_components(presets.rows(), json=json)
+        return
     home = {
         Kind.workflows: "hopscope.workflows",
         Kind.retrievers: "hopscope.runtime.retrievers",

@@ -192,6 +192,7 @@ def run_command(
     option: Options = None,
     meter: measuring.MetersOrNone = None,
     rule: measuring.Rules = None,
+    preset: measuring.Presets = None,
     policy: of.PolicySpec = parts.NATIVE,
     max_tokens: of.MaxTokens = None,
     max_calls: of.MaxCalls = None,
@@ -236,6 +237,7 @@ def run_command(
         meters=measuring.meters(meter),
         rules=measuring.rules(rule),
         options=options,
+        presets=measuring.presets(preset),
         policy=policy,
         limits=Limits(
             tokens=max_tokens,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopscope.api import parts
 from hopscope.api.appraiser import RULES
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import MEASURING
@@ -49,6 +50,23 @@ Rules = Annotated[
         rich_help_panel=MEASURING,
     ),
 ]
+
+Presets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="A named set of options of meters and workflows, such as a paper's settings; see "
+        "`hopscope list presets`. Your own -o precede it; repeatable. [env var: "
+        "HOPSCOPE_PRESETS, one a line]",
+        rich_help_panel=MEASURING,
+    ),
+]
+
+
+def presets(given: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of presets."""
+    return tuple(given or parts.lines("HOPSCOPE_PRESETS"))
 
 
 def meters(given: Sequence[str] | None) -> tuple[str, ...]:

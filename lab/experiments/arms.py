@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from hopscope.api import parts, retrieval
+from hopscope.api.presets import Presets
 from hopscope.api.spending import Pinned, Spending, pin
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import UsageError
@@ -21,13 +22,14 @@ def arms(
     named: Sequence[str],
     options: Mapping[str, str],
     *,
+    presets: Presets,
     corpus: str | None,
     k: int | None,
     spend: Spending,
 ) -> tuple[Arm, ...]:
     """One arm for each text, with all options resolved. Options in the text take precedence over
-    `options` and the policy of `spend`, and `options` over `k`. Without a `corpus` the retriever is
-    one in memory.
+    `options` and the policy of `spend`, `options` over `k`, and `k` over `presets`. Without a
+    `corpus` the retriever is one in memory.
 
     Raises:
         UsageError: there is no such workflow, option or policy, or no workflow takes one of
@@ -41,7 +43,9 @@ def arms(
         spends = spend.model_copy(update={"policy": given.pop("policy", spend.policy)})
         common = {key: value for key, value in options.items() if parts.takes(name, key)}
         taken |= common.keys()
-        resolved = _resolved(name, {**_depth(name, corpus, k), **common, **given})
+        depth, preset = _depth(name, corpus, k), presets.of_workflow(name)
+        least = {**depth, **preset} if k is None else {**preset, **depth}
+        resolved = _resolved(name, {**least, **common, **given})
         label, workflow = code_files.shown(text), code_files.shown(name)
         if label in found:
             raise UsageError(f"--workflow {label} is given twice")

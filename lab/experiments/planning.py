@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hopscope.api import retrieval
+from hopscope.api.presets import Presets
 from hopscope.api.spending import Spending
 from hopscope.lab.dataset import dataset
 from hopscope.lab.dataset.ordering import Order
@@ -36,6 +37,7 @@ def resolve(
     *,
     named: Sequence[str],
     options: Mapping[str, str],
+    presets: Presets,
     name: str | None,
     corpus: str,
     k: int | None,
@@ -61,7 +63,9 @@ def resolve(
     """
     own = {key: text for key, text in options.items() if "." not in key}
     retrieval.parse(corpus)
-    compared = arms(named, own, corpus=corpus, k=k, spend=spend)
+    compared = arms(named, own, presets=presets, corpus=corpus, k=k, spend=spend)
+    presets.check(meters=meters, workflows=[arm.workflow for arm in compared])
+    of_meters = {key: text for key, text in options.items() if key not in own}
     found = dataset.load(data)
     if found.replaced:
         _log.warning(
@@ -82,7 +86,7 @@ def resolve(
         samples=samples,
         meters=meters,
         rules=rules,
-        options={key: text for key, text in options.items() if key not in own},
+        options={**presets.of_meters(meters), **of_meters},
         deterministic=deterministic,
     )
     return plan(name or found.name, settings, compared, found)

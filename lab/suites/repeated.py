@@ -28,7 +28,6 @@ from hopscope.runtime.types import (
     ScoreRequest,
 )
 from hopscope.tracing.beliefs.beliefs import Belief
-from hopscope.tracing.meters.seper import SePer
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Estimate, estimates
 
 SIZES = (1, 5, 10, 15, 20)
@@ -100,7 +99,7 @@ def _row(
     soft: Grid = []
     hard: Grid = []
     for repetition in range(REPETITIONS):
-        meter = SePer(reader, inputs.entailment, samples=size, seed=inputs.seed + repetition)
+        meter = inputs.seper(reader=reader, samples=size, seed=inputs.seed + repetition)
         found = [meter.beliefs(*each) for each in asked]
         soft.append([[b.soft if isinstance(b, Belief) else None for b in row] for row in found])
         hard.append([[b.hard if isinstance(b, Belief) else None for b in row] for row in found])

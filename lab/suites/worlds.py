@@ -9,23 +9,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from hopscope.api.presets import Presets
 from hopscope.lab.hopland import world
 from hopscope.lab.hopland.contexts import Sampler
 from hopscope.lab.hopland.names import Forge
 from hopscope.lab.hopland.questions import chain
 from hopscope.lab.hopland.world import Fact, World
+from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader, Retriever
 from hopscope.runtime.retrievers import bm25
 from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Passage, Question
 from hopscope.tracing.entailments import lexical
+from hopscope.tracing.meters.seper import SePer
 from hopscope.tracing.wrappers.cached import CachedEntailment, CachedReader
 
 SCALE = 64
 """Of the world: 1,152 entities in some 1,300 passages."""
 TRIES = 500
 """Draws in a row without a new question after which the world holds no more."""
+METERS = ("seper",)
+"""The meters whose options a preset can set."""
+NO_PRESETS = Presets()
 REMEMBERED = 4_000
 """Answers of a reader that suites may share."""
 
@@ -71,6 +77,22 @@ class SuiteInputs:
     world: World
     retriever: Retriever
     """BM25 over all passages of the world."""
+    presets: Presets = NO_PRESETS
+    """Options of the meters."""
+
+    def seper(self, *, reader: Reader | None = None, **own: int) -> SePer:
+        """SePer by the presets, with this reader or the suite's own.
+
+        Args:
+            own: its options that the suite decides.
+        """
+        texts = self.presets.of_meters(["seper"])
+        options = components.parse_options(
+            SePer, {key.partition(".")[2]: text for key, text in texts.items()}
+        )
+        return SePer(
+            reader or self.reader, self.entailment, **{"seed": self.seed, **options, **own}
+        )
 
     @property
     def passages(self) -> list[Passage]:
@@ -153,7 +175,12 @@ def _whole(passage: Passage) -> str:
 
 
 def make(
-    reader: Reader, *, other: Reader | None = None, seed: int = 0, limit: int = 100
+    reader: Reader,
+    *,
+    other: Reader | None = None,
+    seed: int = 0,
+    limit: int = 100,
+    presets: Presets = NO_PRESETS,
 ) -> SuiteInputs:
     """The inputs of a seed."""
     made = world.make(seed, split="test", scale=SCALE, phrasing="mixed", density="sparse")
@@ -166,4 +193,5 @@ def make(
         limit=limit,
         world=made,
         retriever=bm25.from_passages(passages, name=f"hopland-{seed}"),
+        presets=presets,
     )

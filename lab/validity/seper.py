@@ -31,7 +31,6 @@ from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues, content
 from hopscope.tracing.games.frozen import FrozenGame, Slot
-from hopscope.tracing.meters.seper import SePer
 
 HOPS = (2, 3)
 SHARE = 4
@@ -138,7 +137,7 @@ def _tell(
     contexts: Contexts,
     reasons: dict[str, str],
 ) -> dict[str, ContextScores]:
-    meter = SePer(inputs.reader, inputs.entailment, seed=inputs.seed)
+    meter = inputs.seper()
     told = scores.tell(question, meter.beliefs(question, contexts))
     for name, found in told.items():
         if None in found.values:

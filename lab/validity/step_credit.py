@@ -28,7 +28,6 @@ from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.frozen import contributions
-from hopscope.tracing.meters.seper import SePer
 from hopscope.workflows import ircot
 
 K = 2
@@ -79,7 +78,7 @@ def _cases(
     if found.status != "ok":
         return []
     brought = contributions(found)
-    meter = SePer(inputs.reader, inputs.entailment, seed=inputs.seed)
+    meter = inputs.seper()
     scores = {
         **_credits(inputs, found, meter, ""),
         **_credits(inputs, found, Perfect(item), PERFECT),

@@ -70,7 +70,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     """Half of the questions have one hop, half two."""
     n = ceil(inputs.limit * SHARE)
     asked = [item.question for item in (*inputs.chains(1, ceil(n / 2)), *inputs.chains(2, n // 2))]
-    meter = SePer(inputs.reader, inputs.entailment, seed=inputs.seed)
+    meter = inputs.seper()
     found = [answer(inputs.reader, inputs.retriever, meter, each) for each in asked]
     return [tabulate(found, equivalence.build(inputs.entailment), seed=inputs.seed)]
 

@@ -1,4 +1,4 @@
-"""The part of the evidence that a reader sees: SePer cuts the context to a number of words."""
+"""The part of the evidence that a reader sees: with `context_words` a meter cuts the context."""
 
 import re
 from collections.abc import Sequence
@@ -22,6 +22,13 @@ class ShownContext(Record):
     def kept_back(self) -> tuple[str, ...]:
         """Keys of all passages that are not shown in full."""
         return self.dropped if self.cut is None else (self.cut, *self.dropped)
+
+
+def nothing_shown(context: ShownContext, words: int) -> str | None:
+    """Why there is no value, if evidence was given and all of it was cut."""
+    if not context.dropped or context.passages:
+        return None
+    return f"context_words={words} leaves none of {', '.join(context.dropped)}"
 
 
 def cut(evidence: Sequence[Passage], words: int) -> ShownContext:

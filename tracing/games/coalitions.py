@@ -5,7 +5,8 @@ is left when only some take part. A coalition's value is the meter's value of th
 
 Invariants: equal evidence is measured once and has one value, in all games over one
 `EvidenceValues`, and sums of values are computed without rounding. So identities hold exactly:
-trajectory credits sum to the total, Shapley shares too, a player that changes nothing gets 0.
+trajectory credits sum to the total, Shapley shares too, a player that changes nothing gets 0. A
+player that a meter did not show to the reader is not one that changes nothing: it is unmeasured.
 
 Source: Shapley (1953).
 """
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from hopscope.runtime.ports import UtilityMeter
+from hopscope.runtime.ports import CuttingMeter, UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.statistics.intervals import ValueInterval, combination
@@ -71,6 +72,10 @@ class Game(Protocol):
 
     def identify(self, member: int) -> GameMember: ...
 
+    def brings(self, member: int) -> frozenset[str]:
+        """Keys of the passages that this member brings."""
+        ...
+
     def evidence(self, coalition: Coalition) -> tuple[Passage, ...] | MissingEvidence:
         """The evidence when these players take part and the others do not."""
         ...
@@ -97,6 +102,12 @@ class EvidenceValues:
             measurements = self.meter.measure(self._question, list(unknown.values()))
             self._known.update(zip(unknown, measurements, strict=True))
 
+    def unseen(self, evidence: tuple[Passage, ...]) -> frozenset[str]:
+        """Keys of the passages of which the meter shows the reader nothing."""
+        if not isinstance(self.meter, CuttingMeter):
+            return frozenset()
+        return frozenset(self.meter.unseen(evidence))
+
     def of(self, key: Content | MissingEvidence) -> Measurement:
         """The value of measured evidence."""
         if isinstance(key, MissingEvidence):
@@ -117,6 +128,7 @@ class Coalitions:
         self.values = values
         self._keys: dict[Coalition, Content | MissingEvidence] = {}
         self._measured: set[Coalition] = set()
+        self._seen: dict[Coalition, tuple[frozenset[str], frozenset[str]]] = {}
 
     @property
     def players(self) -> tuple[int, ...]:
@@ -141,11 +153,13 @@ class Coalitions:
         self.measure([coalition])
         return self.values.of(self._key(coalition))
 
-    def combine(self, terms: Terms, rule: str) -> Measurement:
+    def combine(self, terms: Terms, rule: str, member: int | None = None) -> Measurement:
         """Σ c·v(S) with an interval by MOVER, where the values have one.
 
         `n` is the number of samples behind each value; exact zeros have 0. If any value is
-        unmeasured, or that of the empty coalition, so is the result, for the same reason.
+        unmeasured, or that of the empty coalition, so is the result, for the same reason. So is the
+        credit of a `member` if the meter shows the reader none of its passages in one of the
+        coalitions that it belongs to.
         """
         self.measure([EMPTY, *terms])
         merged: dict[Content | MissingEvidence, Fraction] = {}
@@ -161,6 +175,8 @@ class Coalitions:
         if () in used and not self.values.comparable:
             estimator += MIXED
         reason = next((v.reason for v in (baseline, *values) if v.value is None), None)
+        if reason is None and member is not None and isinstance(self.values.meter, CuttingMeter):
+            reason = self._hidden(member, terms)
         if reason is None and len(set(estimators[: len(values)])) > 1:
             reason = "the values to compare come from different estimators"
         if reason is not None:
@@ -180,6 +196,30 @@ class Coalitions:
             certain=bounded and around.certain,
             dropped=tuple(dict.fromkeys(k for v in values for k in v.dropped or ())) or None,
         )
+
+    def _hidden(self, member: int, terms: Terms) -> str | None:
+        """Why the member is unmeasured, if the reader saw none of its passages."""
+        for coalition, coefficient in terms.items():
+            if not coefficient or member not in coalition:
+                continue
+            there, unseen = self._shown(coalition)
+            brought = self.game.brings(member) & there
+            if brought and brought <= unseen:
+                return (
+                    f"{self.values.meter.name} cuts the context before "
+                    f"{', '.join(sorted(brought))}: the reader saw nothing of it"
+                )
+        return None
+
+    def _shown(self, coalition: Coalition) -> tuple[frozenset[str], frozenset[str]]:
+        """Keys of the coalition's passages, and of those that the reader saw nothing of."""
+        if coalition not in self._seen:
+            evidence = self.game.evidence(coalition)
+            if isinstance(evidence, MissingEvidence):
+                evidence = ()
+            keys = frozenset(passage.key for passage in evidence)
+            self._seen[coalition] = keys, self.values.unseen(evidence)
+        return self._seen[coalition]
 
     def _key(self, coalition: Coalition) -> Content | MissingEvidence:
         if coalition not in self._keys:

@@ -89,6 +89,9 @@ class FrozenGame:
             else GameMember(self.step, self.keys[member])
         )
 
+    def brings(self, member: int) -> frozenset[str]:
+        return frozenset(slot.passage.key for slot in self.slots if member in slot.owners)
+
     def evidence(self, coalition: Coalition) -> tuple[Passage, ...]:
         """The passages in the order of the trajectory."""
         present = (

@@ -128,6 +128,9 @@ class ReplayGame:
     def identify(self, member: int) -> GameMember:
         return self.frozen.identify(member)
 
+    def brings(self, member: int) -> frozenset[str]:
+        return self.frozen.brings(member)
+
     def evidence(self, coalition: Coalition) -> tuple[Passage, ...] | MissingEvidence:
         """The evidence that the workflow brings without the absent players.
 

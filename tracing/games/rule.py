@@ -44,7 +44,7 @@ class LinearRule(NamedTuple):
         shares = self.terms(coalitions.players)
         coalitions.measure(self.needs(coalitions.players))
         return [
-            coalitions.combine(shares.get(member, {}), self.name)
+            coalitions.combine(shares.get(member, {}), self.name, member)
             for member in coalitions.game.members
         ]
 

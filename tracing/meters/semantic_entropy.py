@@ -32,7 +32,7 @@ from hopscope.runtime.ports import Display, Entailment, Reader
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.asking import asking, cut_off
 from hopscope.tracing.asking.asking import Content, Unmeasured
-from hopscope.tracing.asking.context import ShownContext, cut
+from hopscope.tracing.asking.context import ShownContext, cut, nothing_shown
 from hopscope.tracing.beliefs.sampled_replies import Replies, ReplySampler
 from hopscope.tracing.beliefs.semantic_entropy import (
     SemanticEstimator,
@@ -65,8 +65,8 @@ class SemanticEntropy:
     """Sampling temperature; the weights always come from the raw distribution."""
     max_tokens: int = 64
     """The length limit of a reply, which also ends at a newline, "Question:" or "Context:"."""
-    context_words: int = 512
-    """The length limit of the context, in words; 0 shows all of it."""
+    context_words: int = 0
+    """Show only so many words of the context; 0 shows all of it, as SePer's option."""
     seed: int = 0
     """Seed of the sampling."""
     thinking: Literal["each", "once"] = "each"
@@ -159,6 +159,10 @@ class SemanticEntropy:
             for key, context in zip(keys, contexts, strict=True)
         ]
 
+    def unseen(self, evidence: tuple[Passage, ...]) -> tuple[str, ...]:
+        """Keys of the passages of which `context_words` leaves nothing."""
+        return cut(evidence, self.context_words).dropped if self.context_words else ()
+
     def _meanings(self, replies: Replies, relations: Relations) -> PairQuery[list[int]]:
         return clusters(
             [sample.text.strip() for sample in replies.samples],
@@ -175,6 +179,8 @@ class SemanticEntropy:
             reply.text.strip() for reply in replies.samples
         ):
             replies = Unmeasured("every reply is empty")
+        if reason := nothing_shown(context, self.context_words):
+            replies = Unmeasured(reason)
         if isinstance(replies, Unmeasured):
             return Measurement(
                 value=None, reason=replies.reason, seed=self.seed, estimator=self.estimator

@@ -39,7 +39,7 @@ from hopscope.runtime.texts import answers
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.asking import asking, cut_off
 from hopscope.tracing.asking.asking import Content, Unmeasured
-from hopscope.tracing.asking.context import ShownContext, cut
+from hopscope.tracing.asking.context import ShownContext, cut, nothing_shown
 from hopscope.tracing.beliefs import sampled_replies
 from hopscope.tracing.beliefs.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.beliefs.beliefs import Belief, BeliefOptions
@@ -78,8 +78,9 @@ class SePer:
     """until this many next-token distributions were read for one context."""
     max_tokens: int = 64
     """The length limit of a reply, which also ends at a newline, "Question:" or "Context:"."""
-    context_words: int = 512
-    """The length limit of the context, in words, as in the paper's code; 0 shows all of it."""
+    context_words: int = 0
+    """Show only so many words of the context (the paper's code: 512); 0 shows all of it, and leaves
+    unmeasured what does not fit the reader."""
     seed: int = 0
     """Seed of the sampling."""
     thinking: Literal["each", "once"] = "each"
@@ -221,6 +222,10 @@ class SePer:
             for belief, context in zip(beliefs, contexts, strict=True)
         ]
 
+    def unseen(self, evidence: tuple[Passage, ...]) -> tuple[str, ...]:
+        """Keys of the passages of which `context_words` leaves nothing."""
+        return cut(evidence, self.context_words).dropped if self.context_words else ()
+
     def _scored(
         self,
         question: Question,
@@ -266,7 +271,10 @@ class SePer:
         ]
 
     def _explained(self, result: Result | Unmeasured, context: ShownContext) -> Result | Unmeasured:
-        """The result; a reason also names the passages that `context_words` dropped."""
+        """The result, unless nothing of the evidence was shown; a reason also names the passages
+        that `context_words` dropped."""
+        if reason := nothing_shown(context, self.context_words):
+            return Unmeasured(reason)
         if not isinstance(result, Unmeasured) or not context.dropped:
             return result
         dropped = ", ".join(context.dropped)

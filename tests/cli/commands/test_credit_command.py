@@ -362,6 +362,9 @@ def test_what_was_not_shown_is_stored_and_told(
         passage["id"] for step in shown["steps"] for passage in step["passages"]
     }
     assert shown["total"]["seper"]["dropped"]
+    second = shown["steps"][2]["credit"]["seper"]
+    assert second["delta"] is None
+    assert "the reader saw nothing of it" in second["reason"]
     _, out, _ = call(capsys, "show", *database)
     assert "the context was too long" in out
 
