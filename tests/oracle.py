@@ -42,6 +42,8 @@ class Oracle:
             return " > ".join(f"[{i}]" for i in (*useful, *rest))
         if "Necessary information:" in asked:
             return self._information(shown)
+        if "<search>" in asked:
+            return self._by_tags(shown)
         if "Follow up:" in asked:
             return self._follow_up(shown, prefix)
         if "[Search(" in asked:
@@ -90,6 +92,14 @@ class Oracle:
                 return " ".join([*said, f"[Search({self._open(hop)})]"])
             said.append(self._sentences[hop])
         return " ".join([*said, f"{MARKER} {self._objects[-1]}."])
+
+    def _by_tags(self, shown: Sequence[str]) -> str:
+        """One turn of Search-R1: search for the next fact, or answer."""
+        hops = self._hops(shown)
+        thought = f"<think> {' '.join(self._sentences[:hops]) or UNKNOWN} </think>\n"
+        if hops == len(self._sentences):
+            return f"{thought}<answer> {self._objects[-1]} </answer>"
+        return f"{thought}<search> {self._open(hops)} </search>"
 
     def _follow_up(self, shown: Sequence[str], prefix: str) -> str:
         """One turn of Self-Ask: answer the last follow-up, ask the next."""

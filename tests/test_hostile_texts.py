@@ -39,6 +39,7 @@ from hopscope.tracing.entailments.equivalence._english import WHEN, WHERE
 from hopscope.tracing.learned import classifier_file
 from hopscope.workflows import _paragraphs, flare_instruct, ircot
 from hopscope.workflows.flare import drafting, questions
+from hopscope.workflows.search_agent import tags
 from hopscope.workflows.self_ask import dialogue_form
 from tests.hostile_texts import guarded, texts
 
@@ -115,6 +116,10 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "workflows.flare.questions phrase": lambda text: questions.phrase(text, text[:4], text),
     "workflows.flare.questions question": questions.question,
     "workflows._paragraphs": fresh,
+    "workflows.search_agent.tags": lambda text: (
+        tags.defuse(text),
+        [(form.read(text), form.concluded(text)) for form in tags.FORMS.values()],
+    ),
     "workflows.self_ask.dialogue_form end": dialogue_form.end,
     "workflows.self_ask.dialogue_form read": dialogue_form.read,
     "runtime.texts.continuation": continuation.first_sentence,

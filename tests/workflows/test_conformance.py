@@ -58,12 +58,14 @@ class Probe:
     """Why it ends; by default `max_steps` if it loops, else `answered`."""
 
 
+BOTH = "<search> Town {0} </search><|begin_of_query|> Town {0} <|end_of_query|>"
 PROBES = {
     "eor": Probe(stop="answered"),  # always the whole pool
     "flare": Probe(unsure=("old",), stop="max_tokens"),
     "flare_instruct": Probe(numbered("Town {0} is old. [Search(Town {0})]")),
     "k_sampling": Probe(stop="answered"),  # always as many samples
     "rankgpt": Probe(options={"window": 4, "stride": 2}, stop="answered"),  # always all windows
+    "search_agent": Probe(numbered(BOTH)),
     "self_ask": Probe(numbered("Town {0}.\nFollow up: How old is Town {0}?")),
 }
 
@@ -253,6 +255,10 @@ SAID = st.lists(
                 "So the answer is: X.",
                 "[Search(a)]",
                 "Follow up: who?",
+                "<think> who? </think>",
+                "<search> a </search>",
+                "<answer>",
+                "<|begin_of_query|>",
                 "Intermediate answer: b\n",
                 "So the final answer is: c",
                 "My selection:[[1],[0],[99]].",

@@ -19,6 +19,7 @@ from tests.talk import ScriptedRetriever
 PASSAGES = [Passage(id=str(i), title=f"T{i}", text=f"text {i}") for i in range(1, 5)]
 THOUGHT, UNSURE, ANSWER = "A film was made.", "It was old.", "So the answer is: X."
 SEARCH, ASKED = "[Search(a film)]", "Yes.\nFollow up: Who made it?"
+WANTED, GIVEN = "<search> a film </search>", "<answer> X </answer>"
 SELECTION, RANKING = "My selection:[[1]].", "[1] > [2] > [3] > [4]"
 BOTH = f"Answer: X. {SELECTION}"
 POINTWISE = {"judgment": "pointwise"}
@@ -45,6 +46,9 @@ COSTS: list[tuple[str, Mapping[str, Any], Sequence[str], int, int]] = [
     ("flare_instruct", {}, [SEARCH, SEARCH, ANSWER], 2 + 1, 2),  # triggers + 1, triggers
     ("self_ask", {}, [ASKED, "X.\nSo the final answer is: X"], 2, 1 + 1),  # 1 + follow-ups
     ("self_ask", {}, [ASKED] * 6, 6, 1 + 5),  # at most 6; the last follow-up is not searched
+    ("search_agent", {}, [WANTED, WANTED, GIVEN], 2 + 1, 2),  # searches + 1, searches
+    ("search_agent", {"max_turns": 2}, [WANTED, WANTED, "X"], 2 + 1, 2),  # the last must answer
+    ("search_agent", {}, ["I think.", GIVEN], 2, 0),  # it is told how to write
     ("item", {}, ["X", SELECTION, "X", SELECTION, "X"], 2 * 2 + 1, 1),  # 2t, answer
     ("item", POINTWISE, ["X", *EACH, "X", *EACH, "X"], (1 + 4) * 2 + 1, 1),  # (1 + n)t, answer
     ("item", {"variant": "Ar"}, ["X", RANKING] * 2 + ["X"], 2 * 2 + 1, 1),

@@ -16,7 +16,7 @@ from tests.talk import ScriptedRetriever
 from tests.workflows.test_conformance import CASES, NAMES, PASSAGES, PROBES, QUESTION, Probe, build
 
 RETRIEVING = [name for name in NAMES if name != "closed_book"]
-SEARCHING = ["ircot", "iter_retgen", "flare", "flare_instruct", "self_ask"]
+SEARCHING = ["ircot", "iter_retgen", "flare", "flare_instruct", "search_agent", "self_ask"]
 
 
 @dataclass
@@ -88,7 +88,13 @@ def test_a_fixed_number_is_kept(name: str, k: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "last"), [("ircot", "read"), ("iter_retgen", "retrieve"), ("self_ask", "ask")]
+    ("name", "last"),
+    [
+        ("ircot", "read"),
+        ("iter_retgen", "retrieve"),
+        ("search_agent", "think"),
+        ("self_ask", "ask"),
+    ],
 )
 def test_a_refusal_ends_the_loop_and_is_the_reason(name: str, last: str) -> None:
     result, _, _ = ask(name, Watched([True, False]))
