@@ -8,7 +8,7 @@ as inside a passage, and "S1." followed by " S2." has the tokens of "S1. S2.".
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import torch
@@ -105,26 +105,26 @@ def learn(seed: int = 0) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     backend.train_from_iterator(text(seed), trainer)
-    return wrap(extended(backend))
+    return wrap(extended(backend, prompted_words()))
 
 
-def longer(folder: Path) -> PreTrainedTokenizerFast:
-    """A saved tokenizer with whole tokens for the words of the prompts."""
-    return wrap(extended(load(folder).backend_tokenizer))
+def longer(folder: Path, words: Iterable[str] | None = None) -> PreTrainedTokenizerFast:
+    """A saved tokenizer with whole tokens for the words of the prompts, or for others."""
+    added = prompted_words() if words is None else words
+    return wrap(extended(load(folder).backend_tokenizer, added))
 
 
-def extended(backend: Tokenizer) -> Tokenizer:
-    """The same with whole tokens for the words of the prompts, which it would spell.
+def extended(backend: Tokenizer, words: Iterable[str]) -> Tokenizer:
+    """The same with whole tokens for words that it would spell, with the space before them or not.
 
     Names and sentences of the world keep their tokens: a word whose merges would change those
     stays spelled.
     """
     names_and_sentences = list(dict.fromkeys(_unchanged()))
     before = [e.tokens for e in backend.encode_batch(names_and_sentences)]
-    for word in sorted(
-        {f" {word}" for line in prompted() for word in re.findall("[A-Za-z]+", line)}
-    ):
-        tokens = backend.encode(word).tokens
+    for word in words:
+        spaced = word.startswith(" ")
+        tokens = backend.encode(word if spaced else f"\n{word}").tokens[0 if spaced else 2 :]
         if len(tokens) == 1:
             continue
         state = json.loads(backend.to_str())
@@ -136,6 +136,11 @@ def extended(backend: Tokenizer) -> Tokenizer:
         if [e.tokens for e in longer.encode_batch(names_and_sentences)] == before:
             backend = longer
     return backend
+
+
+def prompted_words() -> list[str]:
+    """The words of all prompts, each after a space."""
+    return sorted({f" {word}" for line in prompted() for word in re.findall("[A-Za-z]+", line)})
 
 
 def _unchanged() -> Iterator[str]:
