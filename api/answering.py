@@ -68,8 +68,10 @@ def answer(
             emit(result, measured[0].credits, capture=deps.capture_content)
 
         if after.do("appraised", measure) and stored:
-            [(credits, appraisal)] = measured
-            after.do("stored with its credits", lambda: store.save_credits(credits, [appraisal]))
+            [(credits, appraisal, games)] = measured
+            after.do(
+                "stored with its credits", lambda: store.save_credits(credits, [appraisal], games)
+            )
     measured_run = MeasuredRun(
         result,
         [credit for each in measured for credit in each.credits],

@@ -151,9 +151,9 @@ class Appraiser:
 
         provenance = self.provenance(settings)
         begun = perf_counter()
-        credits = appraisal.appraise(run, self.meters, self.rules, provenance, games=games)
+        shares = appraisal.share(run, self.meters, self.rules, provenance, games=games)
         return Appraised(
-            credits,
+            shares.credits,
             Appraisal(
                 run_id=run.id,
                 provenance=provenance,
@@ -162,6 +162,7 @@ class Appraiser:
                 seconds=perf_counter() - begun,
                 pairs=self._entailment.take(),
             ),
+            shares.games,
         )
 
     def provenance(self, settings: Mapping[str, Any] | None = None) -> "Provenance":

@@ -57,7 +57,7 @@ class Creditings:
                 known = crediting.known(self._store, run) if arm and not again else None
                 found = known or crediting.credit(run)
                 if known is None:
-                    self._store.save_credits(found.credits, [found.appraisal])
+                    self._store.save_credits(found.credits, [found.appraisal], found.games)
             except HopscopeError as error:
                 if len(ids) == 1:
                     raise

@@ -327,7 +327,7 @@ class Session:
             )
             found = Crediting(wanted).credit(record)
             self.store.save(record)
-            self.store.save_credits(found.credits, [found.appraisal])
+            self.store.save_credits(found.credits, [found.appraisal], found.games)
             return Credits(record, found.credits, found.appraisal)
 
     def _answer(

@@ -467,3 +467,45 @@ class Appraisal(Record):
     seconds: float = 0.0
     pairs: PairCounts | None = None
     """The pairs sent to the entailment model; None where they were not counted."""
+
+
+class CoalitionValue(Record):
+    """The value of one coalition of a game."""
+
+    members: tuple[int, ...]
+    """The players that take part, ascending: indices of steps, or places in `GameValues.keys`."""
+    evidence: str | None
+    """Hash of the evidence. Coalitions with equal evidence have one value. None if there was no
+    evidence, because a repeated run failed."""
+    measurement: Measurement
+    unseen: tuple[Text, ...] = ()
+    """Keys of the passages of which the meter showed the reader nothing."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if list(self.members) != sorted({*self.members}):
+            raise ValueError("the members of a coalition are ascending")
+        return self
+
+
+class GameValues(Record):
+    """One meter's values of the coalitions of a run, from which credits follow without a model."""
+
+    run_id: str
+    provenance: Provenance
+    meter: str
+    step: int | None
+    """The step whose passages are the members; None if steps are, or all passages of the run."""
+    keys: tuple[Text, ...] = ()
+    """Keys of the passages that are the members; empty if steps are."""
+    members: tuple[int, ...]
+    """All that receive a credit, in the order of the trajectory."""
+    players: tuple[int, ...]
+    """The members that can change the evidence."""
+    remark: str = ""
+    """The counterfactual and mode, as estimators name them."""
+    comparable: bool = True
+    """Whether the value without evidence follows the same rule as with it."""
+    measured: int
+    """Number of coalitions that were measured; more than `values` where those are bounded."""
+    values: tuple[CoalitionValue, ...]

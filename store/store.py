@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from sqlalchemy import Connection, select
 
 from hopscope.runtime.errors import MissingRunError, StoreError, UsageError
-from hopscope.runtime.types import Appraisal, Credit, Run, RunStatus
+from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunStatus
 from hopscope.store.database.database import Database
 from hopscope.store.database.location import default_url as default_url
 from hopscope.store.database.location import resolve
@@ -136,18 +136,26 @@ class Store:
             with self._database.writing() as connection:
                 write_runs(connection, batch)
 
-    def save_credits(self, credits: Iterable[Credit], appraisals: Iterable[Appraisal] = ()) -> None:
+    def save_credits(
+        self,
+        credits: Iterable[Credit],
+        appraisals: Iterable[Appraisal] = (),
+        games: Iterable[GameValues] = (),
+    ) -> None:
         """Store credits, replacing those with the same run, step, passage, rule, meter and
-        provenance, with the times and costs in `appraisals`.
+        provenance, with the times and costs in `appraisals` and the coalition values in `games`.
 
         Raises:
             StoreError: a credit's run has not been saved; then nothing is stored.
         """
+        from hopscope.store.runs.games import write_games
         from hopscope.store.runs.interning import chunks
         from hopscope.store.runs.writing import write_appraisal, write_credits
 
-        new, measured = list(credits), list(appraisals)
-        wanted = sorted({*(c.run_id for c in new), *(a.run_id for a in measured)})
+        new, measured, played = list(credits), list(appraisals), list(games)
+        wanted = sorted(
+            {c.run_id for c in new} | {a.run_id for a in measured} | {g.run_id for g in played}
+        )
         with self._database.writing() as connection:
             numbers: dict[str, int] = {}
             for chunk in chunks(wanted):
@@ -159,6 +167,7 @@ class Store:
             write_credits(connection, numbers, new)
             for appraisal in measured:
                 write_appraisal(connection, numbers[appraisal.run_id], appraisal)
+            write_games(connection, numbers, played)
 
     def load(self, run_id: str) -> Run:
         """The run with this id or unique id prefix.
@@ -200,6 +209,17 @@ class Store:
         """
         with self._database.reading() as connection:
             return read_appraisals(connection, self._find(connection, run_id))
+
+    def games(self, run_id: str) -> list[GameValues]:
+        """The coalition values of a run, given as for `load`, by meter, settings and players.
+
+        Raises:
+            UsageError: as `load`.
+        """
+        from hopscope.store.runs.games import read_games
+
+        with self._database.reading() as connection:
+            return read_games(connection, self._find(connection, run_id))
 
     def runs(
         self,

@@ -10,9 +10,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from hopscope.runtime.types import Passage, Provenance, digest
 from hopscope.store.database.schema import (
     appraisals,
+    coalition_values,
+    coalitions,
     credits,
     decisions,
     exchanges,
+    games,
     generations,
     listings,
     messages,
@@ -26,7 +29,8 @@ from hopscope.store.database.schema import (
     texts,
 )
 from hopscope.store.experiments.reading import entry
-from hopscope.store.runs.interning import listing_hash, prompt_hash
+from hopscope.store.runs.games import read_games
+from hopscope.store.runs.interning import coalition_hash, listing_hash, prompt_hash
 from hopscope.store.runs.reading import read_appraisals, read_credits, read_run
 from hopscope.store.runs.seals import seal
 
@@ -47,11 +51,13 @@ class Fault(NamedTuple):
 
 
 def find_faults(connection: Connection) -> Iterator[Fault]:
-    """Faults of rows stored by hash, of references, and of runs, credits and appraisals that do not
-    match their hashes or cannot be read. Deleted credits and appraisals are not detected."""
+    """Faults of rows stored by hash, of references, and of runs, credits, appraisals and games that
+    do not match their hashes or cannot be read. Deleted credits, appraisals and games are not
+    detected."""
     yield from _passages(connection)
     yield from _prompts(connection)
     yield from _provenances(connection)
+    yield from _coalitions(connection)
     yield from _questions(connection)
     yield from _references(connection)
     yield from _runs(connection)
@@ -97,6 +103,13 @@ def _provenances(connection: Connection) -> Iterator[Fault]:
             yield Fault("provenances", row["settings_hash"], "a field has changed")
 
 
+def _coalitions(connection: Connection) -> Iterator[Fault]:
+    every = select(coalitions.c.hash, coalitions.c.members)
+    for found, members in connection.execute(every, execution_options=FEW):
+        if coalition_hash(members) != found:
+            yield Fault("coalitions", found, "members have changed")
+
+
 def _questions(connection: Connection) -> Iterator[Fault]:
     for row in connection.execute(select(questions), execution_options=FEW).mappings():
         if entry(row).hash != row["hash"]:
@@ -119,6 +132,7 @@ def _runs(connection: Connection) -> Iterator[Fault]:
         try:
             yield from _own(connection, number, run_id)
             yield from _measured(connection, number, run_id)
+            yield from _games(connection, number, run_id)
         except (ValueError, KeyError, SQLAlchemyError) as error:
             yield Fault("runs", run_id, f"cannot be read: {error}")
 
@@ -146,6 +160,16 @@ def _measured(connection: Connection, number: int, run_id: str) -> Iterator[Faul
     if unsealed:
         read_credits(connection, number)
         read_appraisals(connection, number)
+
+
+def _games(connection: Connection, number: int, run_id: str) -> Iterator[Fault]:
+    """Faults of its games and their values."""
+    for game in _rows(connection, games, number):
+        every = select(coalition_values).where(coalition_values.c.game == game["number"])
+        values = [(coalition_values, dict(row)) for row in connection.execute(every).mappings()]
+        if seal([(games, game), *values]) != game["hash"]:
+            yield Fault("games", run_id, "coalition values of the run have changed")
+    read_games(connection, number)
 
 
 def _rows(connection: Connection, table: Table, run: int) -> list[dict[str, Any]]:

@@ -5,13 +5,23 @@ Credits follow from the run's record alone; only a replay game (see `replay`) ru
 again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from hopscope.runtime.ports import UtilityMeter
-from hopscope.runtime.types import Credit, Measurement, Provenance, Question, Run
+from hopscope.runtime.types import Credit, GameValues, Measurement, Provenance, Question, Run
 from hopscope.tracing.credit import leave_one_out, trajectory
-from hopscope.tracing.games.coalitions import EMPTY, Coalition, Coalitions, EvidenceValues, Game
+from hopscope.tracing.games.coalitions import (
+    EMPTY,
+    NO_EVIDENCE,
+    Coalition,
+    Coalitions,
+    Content,
+    EvidenceValues,
+    Game,
+)
 from hopscope.tracing.games.frozen import over_steps
+from hopscope.tracing.games.recorded import record
 from hopscope.tracing.games.rule import CreditRule, gain
 
 CreditRow = tuple[int | None, str | None, str, Measurement]
@@ -23,6 +33,13 @@ _WHOLE_STEP = leave_one_out.NAME
 """The rule whose credit of a step is shared among the step's passages."""
 
 
+class Shares(NamedTuple):
+    """Credits, and the coalition values that they follow from."""
+
+    credits: list[Credit]
+    games: list[GameValues]
+
+
 def appraise(
     run: Run,
     meters: Sequence[UtilityMeter],
@@ -31,6 +48,19 @@ def appraise(
     *,
     games: Sequence[Game] | None = None,
 ) -> list[Credit]:
+    """The credits of `share` alone."""
+    return share(run, meters, rules, provenance, games=games).credits
+
+
+def share(
+    run: Run,
+    meters: Sequence[UtilityMeter],
+    rules: Sequence[CreditRule],
+    provenance: Provenance,
+    *,
+    games: Sequence[Game] | None = None,
+    known: Mapping[str, Mapping[Content, Measurement]] | None = None,
+) -> Shares:
     """The credits of all steps, or of the members of the given `games`.
 
     For each meter and a game over steps: `level` of step None, the value without evidence; for
@@ -43,14 +73,18 @@ def appraise(
     A meter whose `comparable_baseline` is False (GroGU with key tokens) gets only the trajectory
     rule in a game whose empty coalition has no evidence: the other rules include that value.
 
+    Args:
+        known: values by meter and evidence that were measured before and are not measured again.
+
     Raises:
         ReaderError, EntailmentError: a model failed.
     """
     credits: list[Credit] = []
+    recorded: list[GameValues] = []
     if games is None:
         games = [over_steps(run)]
     for meter in meters:
-        values = EvidenceValues(run.question, meter)
+        values = EvidenceValues(run.question, meter, (known or {}).get(meter.name))
         played = [Coalitions(game, values) for game in games]
         applicable = [list(_applicable(coalitions, rules)) for coalitions in played]
         values.measure(
@@ -72,7 +106,8 @@ def appraise(
                         provenance=provenance,
                     )
                 )
-    return credits
+            recorded.append(record(coalitions, run.id, provenance))
+    return Shares(credits, recorded)
 
 
 def credit_keys(
@@ -92,7 +127,7 @@ def credit_keys(
 
 
 def _applicable(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRule]:
-    comparable = coalitions.values.comparable or coalitions.game.evidence(EMPTY) != ()
+    comparable = coalitions.values.comparable or coalitions.key(EMPTY) != NO_EVIDENCE
     return (rule for rule in rules if comparable or rule.name == trajectory.NAME)
 
 

@@ -101,7 +101,7 @@ def worker(reader: Any) -> Callable[[Question], Values]:
 
     def answer(question: Question) -> Values:
         done = run(workflow, question, replace(deps))
-        credits, _ = Appraiser(reader, judge, Measuring(samples=10, seed=0)).appraise(done)
+        credits = Appraiser(reader, judge, Measuring(samples=10, seed=0)).appraise(done).credits
         return [credit.measurement.value for credit in credits]
 
     return answer

@@ -100,6 +100,7 @@ def _complete(
         done.run,
         credits=done.credits,
         appraisals=done.appraisals,
+        games=done.games,
         error=done.error,
     )
 

@@ -126,12 +126,12 @@ class ItemRunner:
         # questions before it.
         appraiser = Appraiser(self.reader, self.judge, self.measuring)
         try:
-            credits, appraisal = appraiser.appraise(result)
+            credits, appraisal, games = appraiser.appraise(result)
         except HopscopeError as error:
             unmeasured = RunError(type=type(error).__name__, message=f"not measured: {error}")
             return ItemResult(result, error=result.error or unmeasured)
         emit(result, credits, capture=self.deps.capture_content)
-        return ItemResult(result, tuple(credits), (appraisal,), result.error)
+        return ItemResult(result, tuple(credits), (appraisal,), result.error, tuple(games))
 
     def system(self, arm: Arm) -> tuple[Workflow, Deps]:
         """The workflow of an arm, and its dependencies with the arm's own policy and limits.

@@ -25,7 +25,7 @@ from pydantic import JsonValue
 from hopscope.lab.experiments import environment
 from hopscope.lab.experiments.experiment import Models
 from hopscope.runtime.errors import HopscopeError, UsageError
-from hopscope.runtime.types import Appraisal, Credit, Run, RunError
+from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunError
 from hopscope.store.experiments.records import ClaimedItem
 
 
@@ -37,6 +37,7 @@ class ItemResult(NamedTuple):
     appraisals: tuple[Appraisal, ...] = ()
     error: RunError | None = None
     """The reason it counts as failed."""
+    games: tuple[GameValues, ...] = ()
 
 
 class Runner(Protocol):

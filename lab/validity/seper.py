@@ -161,7 +161,7 @@ class Recorded:
     """A meter that says again what was measured."""
 
     name: str
-    values: Mapping[tuple[str, ...], float | None]
+    values: Mapping[str, float | None]
 
     def measure(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]

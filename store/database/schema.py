@@ -2,8 +2,8 @@
 
 - A run is its row in `runs` and all rows that carry its `run` number; deleting the row deletes
   them. Numbers are internal; `runs.id` is the identity users see.
-- Passages, texts, prompts, provenances and questions are stored once under a hash, shared by all
-  rows that refer to them and never changed.
+- Passages, texts, prompts, provenances, coalitions and questions are stored once under a hash,
+  shared by all rows that refer to them and never changed.
 - A question has one item in an experiment for each arm, and an item at most one run.
 - `position` and `rank` preserve the order and count from 0.
 - Only invariants are CHECKed. The records check open sets of names (kinds, statuses, rules).
@@ -58,6 +58,9 @@ WHOLE_RUN = -1
 
 WHOLE_STEP = ""
 """`credits.passage` of a credit of a whole step, so that the key has no NULL."""
+
+ALL_PASSAGES = -2
+"""`games.step` of a game among all passages of a run; among steps it is WHOLE_RUN."""
 
 runs = Table(
     "runs",
@@ -288,6 +291,55 @@ appraisals = Table(
     Column("seconds", Double, nullable=False),
     Column("pairs", JSON(none_as_null=True)),  # Appraisal.pairs; NULL in rows older than m007
     Column("hash", Text),  # of the row; NULL in rows older than m011
+    sqlite_with_rowid=False,
+)
+
+# A set of players, stored once for all games and runs.
+coalitions = Table(
+    "coalitions",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("members", Packed),  # ascending; NULL for the empty coalition
+    UniqueConstraint("hash"),
+)
+
+# GameValues: the players of a run, and one meter's values of their coalitions.
+games = Table(
+    "games",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), nullable=False),
+    Column("provenance", Number, ForeignKey("provenances.number"), nullable=False),
+    Column("meter", AnyText, nullable=False),
+    Column("step", Integer, nullable=False),  # Step.index, WHOLE_RUN, or ALL_PASSAGES
+    Column("keys", JSON(none_as_null=True)),  # Passage.key of each member; NULL if steps play
+    Column("members", Packed),
+    Column("players", Packed),
+    Column("remark", AnyText, nullable=False),
+    Column("comparable", Boolean, nullable=False),
+    Column("measured", Integer, nullable=False),  # coalitions, also those not stored
+    Column("hash", Text),  # the seal of this row and its coalition_values
+    UniqueConstraint("run", "provenance", "meter", "step"),
+)
+
+coalition_values = Table(
+    "coalition_values",
+    metadata,
+    Column("game", Number, ForeignKey("games.number", ondelete="CASCADE"), primary_key=True),
+    Column("coalition", Number, ForeignKey("coalitions.number"), primary_key=True),
+    Column("evidence", Text),  # hash; NULL if there was none to measure
+    Column("value", Double),
+    Column("reason", AnyText),  # why value is NULL
+    Column("n", Integer, nullable=False),
+    Column("seed", Seed),
+    Column("estimator", Number, ForeignKey("texts.number"), nullable=False),
+    Column("low", Double),  # 95 % interval
+    Column("high", Double),
+    Column("certain", Boolean, nullable=False),
+    Column("dropped", JSON(none_as_null=True)),  # Measurement.dropped
+    Column("unseen", JSON(none_as_null=True)),  # CoalitionValue.unseen; NULL if none
+    CheckConstraint("(value IS NULL) <> (reason IS NULL)", name="measured"),
     sqlite_with_rowid=False,
 )
 

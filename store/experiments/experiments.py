@@ -23,7 +23,7 @@ from pydantic import JsonValue
 from sqlalchemy import Connection, select
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import Appraisal, Credit, Run, RunError, ThoughtEnd
+from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunError, ThoughtEnd
 from hopscope.store.database.database import Database
 from hopscope.store.database.schema import experiments
 from hopscope.store.experiments import reading as reading
@@ -236,11 +236,12 @@ class Experiments:
         *,
         credits: Sequence[Credit] = (),
         appraisals: Iterable[Appraisal] = (),
+        games: Iterable[GameValues] = (),
         error: RunError | None = None,
     ) -> bool:
-        """Store the result of an item in one transaction: its run, credits and appraisals, or an
-        error with those that exist. False, with nothing stored, if the session no longer holds
-        the item."""
+        """Store the result of an item in one transaction: its run, credits, appraisals and
+        coalition values, or an error with those that exist. False, with nothing stored, if the
+        session no longer holds the item."""
         with self._database.writing() as connection:
             return writing.complete(
                 connection,
@@ -249,6 +250,7 @@ class Experiments:
                 run=run,
                 credits=credits,
                 appraisals=appraisals,
+                games=games,
                 error=error,
             )
 

@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, func, select, update
 
 from hopscope.runtime.errors import StoreError, UsageError
-from hopscope.runtime.types import Appraisal, Credit, Run, RunError
+from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunError
 from hopscope.store.database.schema import arms, experiments, items, questions, runs, sittings
 from hopscope.store.experiments.reading import entry as read_entry
 from hopscope.store.experiments.reading import read_arms
 from hopscope.store.experiments.records import Arm, ClaimedItem, DatasetEntry, Experiment
+from hopscope.store.runs.games import write_games
 from hopscope.store.runs.interning import intern
 from hopscope.store.runs.writing import write_appraisal, write_credits, write_runs
 
@@ -102,6 +103,7 @@ def complete(
     run: Run | None,
     credits: Sequence[Credit],
     appraisals: Iterable[Appraisal],
+    games: Iterable[GameValues],
     error: RunError | None,
 ) -> bool:
     """Write the result of an item. False, with nothing written, if the session no longer holds it.
@@ -123,6 +125,7 @@ def complete(
         write_credits(connection, {run.id: number}, credits)
         for appraisal in appraisals:
             write_appraisal(connection, number, appraisal)
+        write_games(connection, {run.id: number}, games)
     connection.execute(
         update(items)
         .where(own)

@@ -1,9 +1,10 @@
 """Runs as JSON lines: one object for each run, oldest first,
 
-    {"run": {...}, "credits": [{...}, ...], "appraisals": [{...}, ...]}
+    {"run": {...}, "credits": [{...}, ...], "appraisals": [{...}, ...], "games": [{...}, ...]}
 
-where `run` has all fields of `hopscope.runtime.types.Run`, each credit those of `Credit`, and each
-appraisal (time and cost of measuring credits) those of `Appraisal`. Nothing is rounded or cut:
+where `run` has all fields of `hopscope.runtime.types.Run`, each credit those of `Credit`, each
+appraisal (time and cost of measuring credits) those of `Appraisal`, and each game (the values of
+coalitions, from which credits follow) those of `GameValues`. Nothing is rounded or cut:
 `read` returns equal records.
 """
 
@@ -13,17 +14,18 @@ from typing import TextIO
 from pydantic import ValidationError
 
 from hopscope.runtime.errors import StoreError
-from hopscope.runtime.types import Appraisal, Credit, Record, Run
+from hopscope.runtime.types import Appraisal, Credit, GameValues, Record, Run
 from hopscope.runtime.validation import first
 from hopscope.store.store import Store
 
 
 class Line(Record):
-    """A run with its credits and appraisals."""
+    """A run with its credits, appraisals and coalition values."""
 
     run: Run
     credits: tuple[Credit, ...] = ()
     appraisals: tuple[Appraisal, ...] = ()
+    games: tuple[GameValues, ...] = ()
 
 
 def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) -> int:
@@ -35,6 +37,7 @@ def export(store: Store, file: TextIO, *, run_ids: Iterable[str] | None = None) 
             run=run,
             credits=tuple(store.credits(run.id)),
             appraisals=tuple(store.appraisals(run.id)),
+            games=tuple(store.games(run.id)),
         )
         file.write(line.model_dump_json() + "\n")
     return len(ids)

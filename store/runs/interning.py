@@ -15,6 +15,7 @@ from sqlalchemy import Column, Connection, Select, Table, bindparam, select
 
 from hopscope.runtime.types import Passage, Prompt, Provenance, digest
 from hopscope.store.database.schema import (
+    coalitions,
     listings,
     messages,
     passages,
@@ -80,6 +81,29 @@ def intern_prompts(connection: Connection, values: Iterable[Prompt]) -> dict[Pro
     if turns:
         connection.execute(insert(connection, messages).on_conflict_do_nothing(), turns)
     return {prompt: numbers[key] for prompt, key in hashes.items()}
+
+
+def coalition_hash(members: Sequence[int]) -> str:
+    """Hash of a set of players."""
+    return digest(*map(str, members))[:16]
+
+
+def intern_coalitions(
+    connection: Connection, values: Iterable[tuple[int, ...]]
+) -> dict[tuple[int, ...], int]:
+    """Numbers of the coalitions, by their members."""
+    hashes = {members: coalition_hash(members) for members in set(values)}
+    rows = {key: {"members": members} for members, key in hashes.items()}
+    numbers = intern(connection, coalitions, coalitions.c.hash, rows)
+    return {members: numbers[key] for members, key in hashes.items()}
+
+
+def intern_texts(connection: Connection, values: Iterable[str]) -> dict[str, int]:
+    """Numbers of the texts."""
+    hashes = {text: digest(text) for text in set(values)}
+    rows = {key: {"text": text} for text, key in hashes.items()}
+    numbers = intern(connection, texts, texts.c.hash, rows)
+    return {text: numbers[key] for text, key in hashes.items()}
 
 
 def intern_provenances(connection: Connection, values: Iterable[Provenance]) -> dict[str, int]:

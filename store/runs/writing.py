@@ -23,6 +23,7 @@ from hopscope.store.database.schema import (
     credits,
     decisions,
     exchanges,
+    games,
     generations,
     placements,
     runs,
@@ -44,7 +45,8 @@ def write_runs(connection: Connection, new: Iterable[Run]) -> None:
     """Insert the runs; an equal stored run stays untouched.
 
     A stored run of the same id that differs, such as the first part of a resumed run, is replaced,
-    and its credits are deleted: they were measured on steps that no longer exist.
+    and its credits and coalition values are deleted: they were measured on steps that no longer
+    exist.
     """
     # In a fixed order, so that two processes never deadlock; shared rows are inserted once for all
     # runs, for the same reason.
@@ -117,6 +119,7 @@ def _number(connection: Connection, run: Run) -> int | None:
     connection.execute(delete(steps).where(steps.c.run == number))
     connection.execute(delete(credits).where(credits.c.run == number))
     connection.execute(delete(appraisals).where(appraisals.c.run == number))
+    connection.execute(delete(games).where(games.c.run == number))
     return number
 
 

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import func, select
 
 from hopscope.runtime.types import (
+    CoalitionValue,
     Credit,
     Exchange,
+    GameValues,
     Generation,
     GenerationRequest,
     Hit,
@@ -136,6 +138,37 @@ def credits_of(run: Run) -> list[Credit]:
         for rule in ("shapley", "trajectory")
         for step, value in [(None, values[0]), *enumerate(values)]
     ]
+
+
+def games_of(run: Run, meter: str = "seper") -> list[GameValues]:
+    """The values of some coalitions of the steps, and of the passages of step 1; one is missing."""
+    told = [
+        Measurement(value=0.25, n=10, seed=7, estimator="mean of 10", low=0.1, high=0.5),
+        Measurement(value=0.75, n=10, seed=7, estimator="mean of 10", dropped=("a",)),
+        Measurement(value=None, reason="empty answer", estimator="mean of 10"),
+    ]
+    sets = [((), "e0", told[0]), ((0,), "e1", told[1]), ((0, 2), None, told[2])]
+    values = tuple(
+        CoalitionValue(
+            members=members,
+            evidence=evidence,
+            measurement=measurement,
+            unseen=("b",) if members == (0,) else (),
+        )
+        for members, evidence, measurement in sets
+    )
+    steps = GameValues(
+        run_id=run.id,
+        provenance=PROVENANCE,
+        meter=meter,
+        step=None,
+        members=(0, 1, 2),
+        players=(0, 2),
+        measured=3,
+        values=values,
+    )
+    inside = {"step": 1, "keys": ("a", "b", "c"), "remark": ", mode=replay", "comparable": False}
+    return [steps, steps.model_copy(update={**inside, "measured": 9})]
 
 
 def counts(store: Store) -> dict[str, int]:

@@ -13,12 +13,13 @@ from hopscope.store.database.schema import metadata
 from hopscope.store.experiments.records import DatasetEntry
 from hopscope.store.runs.seals import seal
 from hopscope.store.store import Store
-from tests.store.run_examples import PROVENANCE, STARTED, a_run, credits_of
+from tests.store.run_examples import PROVENANCE, STARTED, a_run, credits_of, games_of
 from tests.store.test_store_decisions import LIMIT, WORTH, deciding
 
 CHECKED = (
     "runs", "steps", "decisions", "placements", "exchanges", "generations", "passages", "listings",
     "texts", "prompts", "messages", "provenances", "credits", "appraisals", "questions",
+    "games", "coalitions", "coalition_values",
 )  # fmt: skip
 NUMBERS = {"run", "number"}
 """Where a row is, which the database keeps true."""
@@ -35,6 +36,7 @@ def filled(store: Store) -> None:
             Appraisal(run_id=run.id, provenance=PROVENANCE, measured=STARTED, usage=usage,
                       seconds=2.5, pairs=PairCounts(asked=4))
         ],
+        games_of(run),
     )  # fmt: skip
     from tests.store.experiments.test_store_experiments import an_experiment
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from hopscope.runtime.ports import CuttingMeter, UtilityMeter
-from hopscope.runtime.types import Measurement, Passage, Question
+from hopscope.runtime.types import Measurement, Passage, Question, digest
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.statistics.intervals import ValueInterval, combination
 
@@ -24,7 +24,8 @@ Coalition = frozenset[int]
 """Numbers of players."""
 Terms = Mapping[Coalition, Fraction]
 """A linear combination of coalition values."""
-Content = tuple[str, ...]
+Content = str
+"""A hash of evidence."""
 
 EMPTY: Coalition = frozenset()
 
@@ -39,10 +40,24 @@ class MissingEvidence(NamedTuple):
     reason: str
 
 
+class KnownEvidence(NamedTuple):
+    """Evidence of an earlier measurement, whose passages are not stored."""
+
+    content: Content
+    keys: frozenset[str]
+    """Keys of its passages that members of the game bring."""
+    unseen: frozenset[str]
+    """Those of which the meter showed the reader nothing."""
+
+
+Evidence = tuple[Passage, ...] | MissingEvidence | KnownEvidence
+
+
 class GameMember(NamedTuple):
     """The step or passage that a member of a game stands for."""
 
-    step: int
+    step: int | None
+    """None in a game among all passages of a run."""
     passage: str | None
     """The passage's key; None when the member is the step."""
 
@@ -76,7 +91,7 @@ class Game(Protocol):
         """Keys of the passages that this member brings."""
         ...
 
-    def evidence(self, coalition: Coalition) -> tuple[Passage, ...] | MissingEvidence:
+    def evidence(self, coalition: Coalition) -> Evidence:
         """The evidence when these players take part and the others do not."""
         ...
 
@@ -84,27 +99,40 @@ class Game(Protocol):
 class EvidenceValues:
     """One meter's values of evidence; each evidence set is measured once."""
 
-    def __init__(self, question: Question, meter: UtilityMeter) -> None:
+    def __init__(
+        self,
+        question: Question,
+        meter: UtilityMeter,
+        known: Mapping[Content, Measurement] | None = None,
+    ) -> None:
+        """
+        Args:
+            known: values that were measured before, which the meter is not asked for again.
+        """
         self.meter = meter
         self._question = question
-        self._known: dict[Content, Measurement] = {}
+        self._known: dict[Content, Measurement] = dict(known or {})
 
     @property
     def comparable(self) -> bool:
         """Whether the value without evidence follows the same rule as with it."""
         return bool(getattr(self.meter, "comparable_baseline", True))
 
-    def measure(self, evidences: Iterable[tuple[Passage, ...] | MissingEvidence]) -> None:
+    def measure(self, evidences: Iterable[Evidence]) -> None:
         """Measure the new evidence sets in one call to the meter."""
-        wanted = {content(e): e for e in evidences if not isinstance(e, MissingEvidence)}
+        wanted = {
+            content(e): e for e in evidences if not isinstance(e, MissingEvidence | KnownEvidence)
+        }
         unknown = {key: e for key, e in wanted.items() if key not in self._known}
         if unknown:
             measurements = self.meter.measure(self._question, list(unknown.values()))
             self._known.update(zip(unknown, measurements, strict=True))
 
-    def unseen(self, evidence: tuple[Passage, ...]) -> frozenset[str]:
+    def unseen(self, evidence: Evidence) -> frozenset[str]:
         """Keys of the passages of which the meter shows the reader nothing."""
-        if not isinstance(self.meter, CuttingMeter):
+        if isinstance(evidence, KnownEvidence):
+            return evidence.unseen
+        if isinstance(evidence, MissingEvidence) or not isinstance(self.meter, CuttingMeter):
             return frozenset()
         return frozenset(self.meter.unseen(evidence))
 
@@ -116,8 +144,11 @@ class EvidenceValues:
 
 
 def content(evidence: tuple[Passage, ...]) -> Content:
-    """The hashes of the evidence that the reader sees; equal contents are one evidence set."""
-    return tuple(passage.content_hash for passage in evidence)
+    """Hash of the evidence that the reader sees; equal contents are one evidence set."""
+    return digest(*(passage.content_hash for passage in evidence))[:16]
+
+
+NO_EVIDENCE: Content = content(())
 
 
 class Coalitions:
@@ -127,7 +158,7 @@ class Coalitions:
         self.game = game
         self.values = values
         self._keys: dict[Coalition, Content | MissingEvidence] = {}
-        self._measured: set[Coalition] = set()
+        self._measured: dict[Coalition, None] = {}
         self._seen: dict[Coalition, tuple[frozenset[str], frozenset[str]]] = {}
 
     @property
@@ -138,6 +169,11 @@ class Coalitions:
     def full(self) -> Coalition:
         return frozenset(self.game.players)
 
+    @property
+    def measured(self) -> tuple[Coalition, ...]:
+        """The coalitions measured so far, in the order in which they were first needed."""
+        return tuple(self._measured)
+
     def upto(self, member: int) -> Coalition:
         """The players up to this member."""
         return frozenset(player for player in self.game.players if player <= member)
@@ -146,12 +182,12 @@ class Coalitions:
         """Measure the new coalitions in one call to the meter."""
         new = [coalition for coalition in coalitions if coalition not in self._measured]
         self.values.measure([self.game.evidence(coalition) for coalition in new])
-        self._measured.update(new)
+        self._measured.update(dict.fromkeys(new))
 
     def value(self, coalition: Coalition) -> Measurement:
         """v(S)."""
         self.measure([coalition])
-        return self.values.of(self._key(coalition))
+        return self.values.of(self.key(coalition))
 
     def combine(self, terms: Terms, rule: str, member: int | None = None) -> Measurement:
         """Σ c·v(S) with an interval by MOVER, where the values have one.
@@ -164,7 +200,7 @@ class Coalitions:
         self.measure([EMPTY, *terms])
         merged: dict[Content | MissingEvidence, Fraction] = {}
         for coalition, coefficient in terms.items():
-            key = self._key(coalition)
+            key = self.key(coalition)
             merged[key] = merged.get(key, Fraction(0)) + coefficient
         used = {key: c for key, c in merged.items() if c}
         baseline = self.value(EMPTY)
@@ -172,7 +208,7 @@ class Coalitions:
         estimators = [cut_off.untold(value.estimator) for value in (*values, baseline)]
         first = next(filter(None, estimators), "nothing")
         estimator = f"{rule} of {first}{self.game.remark}"
-        if () in used and not self.values.comparable:
+        if NO_EVIDENCE in used and not self.values.comparable:
             estimator += MIXED
         reason = next((v.reason for v in (baseline, *values) if v.value is None), None)
         if reason is None and member is not None and isinstance(self.values.meter, CuttingMeter):
@@ -216,18 +252,25 @@ class Coalitions:
         if coalition not in self._seen:
             evidence = self.game.evidence(coalition)
             if isinstance(evidence, MissingEvidence):
-                evidence = ()
-            keys = frozenset(passage.key for passage in evidence)
+                keys: frozenset[str] = frozenset()
+            elif isinstance(evidence, KnownEvidence):
+                keys = evidence.keys
+            else:
+                keys = frozenset(passage.key for passage in evidence)
             self._seen[coalition] = keys, self.values.unseen(evidence)
         return self._seen[coalition]
 
-    def _key(self, coalition: Coalition) -> Content | MissingEvidence:
+    def key(self, coalition: Coalition) -> Content | MissingEvidence:
+        """The hash of the coalition's evidence."""
         if coalition not in self._keys:
-            evidence = self.game.evidence(coalition)
-            self._keys[coalition] = (
-                evidence if isinstance(evidence, MissingEvidence) else content(evidence)
-            )
+            self._keys[coalition] = _identity(self.game.evidence(coalition))
         return self._keys[coalition]
+
+
+def _identity(evidence: Evidence) -> Content | MissingEvidence:
+    if isinstance(evidence, MissingEvidence):
+        return evidence
+    return evidence.content if isinstance(evidence, KnownEvidence) else content(evidence)
 
 
 def _estimate(measurement: Measurement) -> ValueInterval:

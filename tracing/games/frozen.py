@@ -74,6 +74,7 @@ class FrozenGame:
     slots: tuple[Slot, ...]
     remark: str = ""
     step: int | None = None
+    """The step whose passages play; None when steps do, or all passages of the run."""
     keys: tuple[str, ...] = ()
     """Keys of the passages that are the members; empty when steps are."""
 
@@ -83,11 +84,7 @@ class FrozenGame:
         return tuple(member for member in self.members if member in owning)
 
     def identify(self, member: int) -> GameMember:
-        return (
-            GameMember(member, None)
-            if self.step is None
-            else GameMember(self.step, self.keys[member])
-        )
+        return GameMember(self.step, self.keys[member]) if self.keys else GameMember(member, None)
 
     def brings(self, member: int) -> frozenset[str]:
         return frozenset(slot.passage.key for slot in self.slots if member in slot.owners)
@@ -146,6 +143,18 @@ def over_passages(
         return None
     members = tuple(range(len(keys)))
     return FrozenGame(members, tuple(slots), counterfactual.remark, step, tuple(keys))
+
+
+def over_all_passages(run: Run, counterfactual: Counterfactual = NOTHING) -> FrozenGame:
+    """The game whose players are all passages that the run's steps brought."""
+    brought = [p for passages in contributions(run).values() for p in passages]
+    slots = tuple(
+        Slot(passage, frozenset({place}), counterfactual.stand_ins.get(passage.key))
+        for place, passage in enumerate(brought)
+    )
+    members = tuple(range(len(brought)))
+    keys = tuple(passage.key for passage in brought)
+    return FrozenGame(members, slots, counterfactual.remark, keys=keys)
 
 
 def random_passages(run: Run, corpus: Sequence[Passage], *, seed: int) -> Counterfactual:

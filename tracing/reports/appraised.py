@@ -1,9 +1,10 @@
 """A measurement of a run: its credits, and the record of when and at what cost."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Appraisal, Credit
+    from hopscope.runtime.types import Appraisal, Credit, GameValues
 
 
 class Appraised(NamedTuple):
@@ -11,3 +12,5 @@ class Appraised(NamedTuple):
 
     credits: "list[Credit]"
     appraisal: "Appraisal"
+    games: "Sequence[GameValues]" = ()
+    """The values of the coalitions that were measured."""

@@ -10,14 +10,14 @@ from hopscope.runtime.errors import StoreError
 from hopscope.runtime.types import Run
 from hopscope.store.exporters import jsonl
 from hopscope.store.store import Store
-from tests.store.run_examples import a_run, credits_of
+from tests.store.run_examples import a_run, credits_of, games_of
 from tests.store.run_strategies import any_run
 
 
 def test_exported_runs_read_back_equal(store: Store) -> None:
     for minute, name in enumerate(("one", "two")):
         store.save(a_run(name, minute=minute))
-    store.save_credits(credits_of(a_run("two")))
+    store.save_credits(credits_of(a_run("two")), games=games_of(a_run("two")))
     file = StringIO()
     assert jsonl.export(store, file) == 2
     file.seek(0)
@@ -25,6 +25,7 @@ def test_exported_runs_read_back_equal(store: Store) -> None:
     assert (one.run, one.credits) == (a_run("one"), ())
     assert two.run == a_run("two", minute=1)
     assert list(two.credits) == store.credits("two")
+    assert list(two.games) == games_of(a_run("two"))
     assert json.loads(file.getvalue().splitlines()[0])["run"]["id"] == "one"
 
 

@@ -1,0 +1,174 @@
+"""The values of coalitions in SQL.
+
+Invariant: what is stored of a game only grows. Values of coalitions that a later measurement with
+the same settings did not need stay.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from hopscope.runtime.types import CoalitionValue, GameValues, Measurement, Provenance
+from hopscope.store.database.schema import (
+    ALL_PASSAGES,
+    WHOLE_RUN,
+    coalition_values,
+    coalitions,
+    games,
+    provenances,
+    runs,
+    texts,
+)
+from hopscope.store.runs.interning import (
+    chunks,
+    insert,
+    intern_coalitions,
+    intern_provenances,
+    intern_texts,
+)
+from hopscope.store.runs.seals import seal
+
+Row = dict[str, Any]
+
+
+def write_games(
+    connection: Connection, numbers: Mapping[str, int], new: Iterable[GameValues]
+) -> None:
+    """Store the values for the runs of these numbers, beside the earlier values of the same
+    games."""
+    found = list(new)
+    if not found:
+        return
+    known = intern_provenances(connection, (game.provenance for game in found))
+    given: dict[tuple[int, int, str, int], list[GameValues]] = defaultdict(list)
+    for game in found:
+        provenance = known[game.provenance.settings_hash]
+        given[numbers[game.run_id], provenance, game.meter, _step(game)].append(game)
+    # In a fixed order, so that two processes never deadlock.
+    ordered = {key: given[key] for key in sorted(given)}
+    places = {key: _claim(connection, key, each[-1]) for key, each in ordered.items()}
+    before = _by_number(connection, places.values())
+    merged = {places[key]: _merged([*before[places[key]], *each]) for key, each in ordered.items()}
+    values = [value for game in merged.values() for value in game.values]
+    sets = intern_coalitions(connection, (value.members for value in values))
+    named = intern_texts(connection, (value.measurement.estimator for value in values))
+    rows: list[Row] = []
+    sealed: list[Row] = []
+    for (_, provenance, meter, step), number in places.items():
+        game = merged[number]
+        own = [
+            {"game": number, "coalition": sets[value.members], "evidence": value.evidence}
+            | value.measurement.model_dump()
+            | {"estimator": named[value.measurement.estimator]}
+            | {"unseen": list(value.unseen) or None}
+            for value in game.values
+        ]
+        whole = _row(game) | {"provenance": provenance, "meter": meter, "step": step}
+        hash = seal([(games, whole), *((coalition_values, row) for row in own)])
+        sealed.append({**_row(game), "of": number, "seal": hash})
+        rows += own
+    for chunk in chunks(places.values()):
+        connection.execute(delete(coalition_values).where(coalition_values.c.game.in_(chunk)))
+    if rows:
+        connection.execute(coalition_values.insert(), rows)
+    changes: Row = {name: bindparam(name) for name in _row(found[0])}
+    statement = update(games).where(games.c.number == bindparam("of"))
+    connection.execute(statement.values(**changes, hash=bindparam("seal")), sealed)
+
+
+def read_games(connection: Connection, run: int) -> list[GameValues]:
+    """All values of the run of this number, the games that were measured first first."""
+    query = select(games.c.number).where(games.c.run == run).order_by(games.c.number)
+    numbers = list(connection.execute(query).scalars())
+    found = _by_number(connection, numbers)
+    return [game for number in numbers for game in found[number]]
+
+
+def _step(game: GameValues) -> int:
+    if game.step is not None:
+        return game.step
+    return ALL_PASSAGES if game.keys else WHOLE_RUN
+
+
+def _row(game: GameValues) -> Row:
+    row = game.model_dump(include={"members", "players", "remark", "comparable", "measured"})
+    return row | {"keys": list(game.keys) or None}
+
+
+def _claim(connection: Connection, key: tuple[int, int, str, int], game: GameValues) -> int:
+    """The number of the game's row, which is locked until the transaction ends."""
+    run, provenance, meter, step = key
+    row = {"run": run, "provenance": provenance, "meter": meter, "step": step}
+    statement = insert(connection, games).on_conflict_do_nothing().returning(games.c.number)
+    number: int | None = connection.execute(statement, row | _row(game)).scalar()
+    if number is not None:
+        return number
+    same = [games.c[name] == value for name, value in row.items()]
+    there = select(games.c.number).where(*same).with_for_update()
+    return int(connection.execute(there).scalar_one())
+
+
+def _merged(measured: Sequence[GameValues]) -> GameValues:
+    """One game with the values of all; later values replace earlier ones."""
+    values = {value.members: value for game in measured for value in game.values}
+    count = max(len(values), *(game.measured for game in measured))
+    return measured[-1].model_copy(
+        update={
+            "values": tuple(values[key] for key in sorted(values, key=_place)),
+            "measured": count,
+        }
+    )
+
+
+def _place(members: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return len(members), members
+
+
+def _by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, list[GameValues]]:
+    """The game of each row that has values, as a list of one."""
+    found: dict[int, list[GameValues]] = defaultdict(list)
+    for chunk in chunks(numbers):
+        values: dict[int, list[CoalitionValue]] = defaultdict(list)
+        query = (
+            select(coalition_values, coalitions.c.members, texts.c.text.label("named"))
+            .join(coalitions, coalitions.c.number == coalition_values.c.coalition)
+            .join(texts, texts.c.number == coalition_values.c.estimator)
+            .where(coalition_values.c.game.in_(chunk))
+        )
+        for row in connection.execute(query).mappings():
+            own = {name: row[name] for name in Measurement.model_fields if name != "estimator"}
+            value = CoalitionValue(
+                members=row["members"],
+                evidence=row["evidence"],
+                measurement=Measurement(estimator=row["named"], **own),
+                unseen=tuple(row["unseen"] or ()),
+            )
+            values[row["game"]].append(value)
+        wanted = (
+            select(games, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+            .join(provenances, provenances.c.number == games.c.provenance)
+            .join(runs, runs.c.number == games.c.run)
+            .where(games.c.number.in_(list(values)))
+        )
+        for row in connection.execute(wanted).mappings():
+            own_values = sorted(values[row["number"]], key=lambda value: _place(value.members))
+            found[row["number"]] = [
+                GameValues(
+                    run_id=row["id"],
+                    provenance=Provenance(
+                        **{name: row[f"of_{name}"] for name in Provenance.model_fields}
+                    ),
+                    meter=row["meter"],
+                    step=None if row["step"] in (WHOLE_RUN, ALL_PASSAGES) else row["step"],
+                    keys=tuple(row["keys"] or ()),
+                    members=row["members"],
+                    players=row["players"],
+                    remark=row["remark"],
+                    comparable=row["comparable"],
+                    measured=row["measured"],
+                    values=tuple(own_values),
+                )
+            ]
+    return found
