@@ -6,4 +6,7 @@ experiments/   the rows of experiments
 database/      the location of the database; the tables and their invariants
 migrations/    upgrades of older databases
 exporters/     exports to other formats
+importers/     runs of other programs, stored in an experiment
+formats/       the formats of such runs, one file each
+trajectories/  their records
 """

@@ -18,7 +18,7 @@ import hopscope
 from hopscope.runtime import key_lists
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.corpora.records.chunks import Chunking
-from hopscope.runtime.corpora.records.reading import PassageDraft
+from hopscope.runtime.corpora.records.reading import MalformedRecordError, PassageDraft
 from hopscope.runtime.judgments import permutation, selection
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.retrievers.bm25 import _english
@@ -31,6 +31,9 @@ from hopscope.runtime.texts import (
     shortening,
 )
 from hopscope.runtime.types import Generation, Hit, Passage
+from hopscope.store.formats import search_r1
+from hopscope.store.trajectories import calls, fields, splitting
+from hopscope.store.trajectories.tags import TaggedRollouts
 from hopscope.tracing.answer_metrics import _rating
 from hopscope.tracing.asking import context
 from hopscope.tracing.entailments import equivalence, judge, lexical
@@ -73,6 +76,17 @@ def equivalent(text: str) -> object:
     return equivalence.build().classify([*asked, Statement(text, "Lyon", "Paris")])
 
 
+def rollout(text: str) -> object:
+    """A rollout with the text at every place."""
+    searched = f"{text}<search>{text}</search><information>{text}</information>{text}"
+    source = search_r1.build()
+    assert isinstance(source, TaggedRollouts)
+    try:
+        return source.run({"question": "Where?", "output": f"{searched}<answer>{text}</answer>"})
+    except MalformedRecordError as error:
+        return error
+
+
 PARSERS: dict[str, Callable[[str], object]] = {
     "runtime.texts.answers contains": lambda text: answers.contains(
         text, f"{text[: len(text) // 2]} x"
@@ -105,6 +119,12 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tracing.entailments.equivalence.words alternatives": words.alternatives,
     "tracing.entailments.equivalence.words items": words.items,
     "tracing.entailments.equivalence.features": equivalent,
+    "store.trajectories.calls": calls.queried,
+    "store.trajectories.fields": lambda text: fields.right({"answers": [text]}),
+    "store.trajectories.splitting": lambda text: [
+        splitting.part(text, [r]) for r in splitting.RULES
+    ],
+    "store.trajectories.tags": rollout,
     "tracing.entailments.judge": judge.relation,
     "tracing.entailments.lexical classify": lambda text: lexical.build().classify(
         [Statement("", text, f"{text[: len(text) // 2]} x")]
@@ -145,6 +165,8 @@ ELSEWHERE = {
     "runtime.servers.remote_reader": "an error that `secrecy` has cut",
     "runtime.specs": "the user's own",
     "runtime.texts.sentences": "below",
+    "store.database.columns": "the database's own",
+    "store.runs.seals": "the database's own",
     "tracing.asking.cut_off": "our own names of estimators",
 }
 """Modules with expressions that the table does not name, and why."""
@@ -186,7 +208,7 @@ def test_every_module_that_searches_texts_is_in_the_table() -> None:
     root = Path(hopscope.__file__).parent
     searching = {
         ".".join((room, *path.relative_to(root / room).with_suffix("").parts))
-        for room in ("runtime", "tracing", "workflows")
+        for room in ("runtime", "tracing", "workflows", "store")
         for path in (root / room).rglob("*.py")
         if used.search(path.read_text(encoding="utf-8"))
     }

@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "run:run_command",
     "resume": "resume:resume",
     "eval": "eval:eval_command",
+    "import": "import_command:import_command",
     "show": "show:show",
     "credit": "credit:credit",
     "ls": "show:ls",

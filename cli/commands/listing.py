@@ -25,6 +25,7 @@ class Kind(StrEnum):
     tables = "tables"
     suites = "suites"
     presets = "presets"
+    formats = "formats"
 
 
 OF_THE_RUN = {
@@ -70,6 +71,7 @@ def list_components(
         Kind.policies: "hopscope.tracing.policies",
         Kind.tables: "hopscope.lab.tables",
         Kind.suites: "hopscope.lab.validity",
+        Kind.formats: "hopscope.store.formats",
     }
     package = import_module(home[kind])
     rows: list[dict[str, object]] = []

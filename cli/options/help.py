@@ -48,6 +48,7 @@ EXAMPLES = {
     "run": 'hopscope run "Where was Rosis Wallo born?" --gold Zana -w naive',
     "resume": "hopscope resume --checkpoint state.db 3f2a",
     "eval": "hopscope eval hopland:dev -w naive -w ircot --limit 20 --name first",
+    "import": "hopscope import rollouts.jsonl --name agent",
     "show": "hopscope show 3f2a --json",
     "credit": "hopscope credit first --counterfactual random",
     "ls": "hopscope ls --limit 5 -w ircot",

@@ -98,6 +98,11 @@ def of_experiment(db: str | None, experiment: str, arm: str | None, utility: Uti
     """
     with Store.open(db, create=False, reading=True) as store:
         plan = store.experiments.find(experiment)
+        if plan.settings.get("imported"):
+            raise UsageError(
+                f"{experiment} holds imported runs, which were not read here: learn from an "
+                "experiment of `hopscope eval`"
+            )
         arms = {each.label: each.workflow for each in plan.arms}
         arm = arm or (next(iter(arms)) if len(arms) == 1 else None)
         if arm not in arms:

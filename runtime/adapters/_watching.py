@@ -16,9 +16,9 @@ from langgraph.config import get_config
 from hopscope.runtime import key_lists, spans
 from hopscope.runtime.adapters import _tasks
 from hopscope.runtime.adapters._keys import MESSAGES, Keys
-from hopscope.runtime.adapters._passages import ranking
 from hopscope.runtime.adapters._ports import routed
 from hopscope.runtime.adapters._tasks import Task
+from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.budget.ledger import QUERIES
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.errors import ReaderError, RetrieverError, UsageError

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from hopscope.runtime.adapters._event_loop import EventLoop
-from hopscope.runtime.adapters._passages import ranking
+from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.errors import HopscopeError, RetrieverError, UsageError
 from hopscope.runtime.execution.untraced import untraced

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hopscope.runtime.budget.ledger import Limits
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.runtime.types import Credit, Hit, Measurement, Passage, Question, Run, Step
+    from hopscope.store.importers.importing import import_runs
 
 __version__ = "0.2.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "UsageError",
     "compare",
     "evaluate",
+    "import_runs",
 ]
 
 _HOMES = {
@@ -70,6 +72,7 @@ _HOMES = {
     "UsageError": "runtime.errors",
     "compare": "lab.comparison",
     "evaluate": "lab.evaluating",
+    "import_runs": "store.importers.importing",
 }
 """Where each name of `__all__` is defined."""
 

@@ -18,6 +18,7 @@ but questions and answers. A process that works on an experiment begins a worker
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, select
@@ -40,6 +41,9 @@ from hopscope.store.experiments.records import (
 )
 from hopscope.store.experiments.result_rows import ResultRow, Retrieval
 from hopscope.store.runs.appraised import ORIGINAL, Appraised, chosen, read_appraised
+
+if TYPE_CHECKING:
+    from hopscope.store.experiments.importing import Kept
 
 
 class Experiments:
@@ -192,6 +196,37 @@ class Experiments:
         """
         with self._database.writing() as connection:
             writing.add(connection, experiment, entries)
+
+    def begin_import(self, name: str) -> None:
+        """Begin an experiment of imported runs, unless there is one of that name.
+
+        Raises:
+            UsageError: the experiment of that name was made by a workflow.
+        """
+        from hopscope.store.experiments import importing
+
+        known = self.known(name)
+        if known is not None and not known.settings.get("imported"):
+            raise UsageError(
+                f"the experiment {name} in {self._database.name} holds runs that were made here: "
+                "give imported ones another --name"
+            )
+        with self._database.writing() as connection:
+            writing.begin(connection, importing.planned(name))
+
+    def keep_imported(self, name: str, runs: Sequence[Run], *, label: str | None = None) -> "Kept":
+        """Store imported runs in an experiment that `begin_import` has begun, in one transaction.
+
+        Args:
+            label: of their arm; by default the workflow's.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        from hopscope.store.experiments import importing
+
+        with self._database.writing() as connection:
+            return importing.keep(connection, self._number(connection, name), runs, label)
 
     def retry_failed(self, name: str) -> int:
         """Make failed items pending again; returns their number.

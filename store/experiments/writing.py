@@ -27,9 +27,9 @@ SILENT = timedelta(seconds=90)
 
 def add(connection: Connection, experiment: Experiment, entries: Sequence[DatasetEntry]) -> None:
     """Add the experiment, or add missing arms and questions to the one of that name."""
-    number = _number(connection, experiment)
+    number = begin(connection, experiment)
     arm_positions = _add_arms(connection, number, experiment.arms)
-    question_numbers = _intern_entries(connection, entries)
+    question_numbers = intern_entries(connection, entries)
     query = select(items.c.question, items.c.arm).where(items.c.experiment == number)
     planned = {tuple(row) for row in connection.execute(query)}
     wanted = dict.fromkeys(
@@ -171,7 +171,7 @@ def open_sessions(connection: Connection, experiment: int) -> dict[int, str]:
     return {row.number: row.owner for row in connection.execute(query)}
 
 
-def _number(connection: Connection, experiment: Experiment) -> int:
+def begin(connection: Connection, experiment: Experiment) -> int:
     """The row number of the experiment, inserted if missing; other writers wait for it."""
     query = select(experiments.c.number, experiments.c.fingerprint)
     query = query.where(experiments.c.name == experiment.name).with_for_update()
@@ -242,7 +242,7 @@ def _free(connection: Connection, experiment: int) -> None:
     )
 
 
-def _intern_entries(connection: Connection, found: Iterable[DatasetEntry]) -> dict[str, int]:
+def intern_entries(connection: Connection, found: Iterable[DatasetEntry]) -> dict[str, int]:
     """Numbers of the questions of datasets, by `DatasetEntry.hash`."""
     rows = {
         entry.hash: entry.model_dump(exclude={"question", "supporting"})

@@ -1,0 +1,108 @@
+"""`hopscope import`: store runs that other programs made."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.api.views import render
+from hopscope.cli.commands.run import Database, Json
+from hopscope.cli.options.help import PLACES, SELECTION
+
+if TYPE_CHECKING:
+    from hopscope.store.importers.importing import ImportReport
+
+
+def import_command(
+    locations: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|FOLDER", help="Files to import, and folders of files."),
+    ],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="The format, with options as in messages:tools=search; see `hopscope list "
+            "formats`. auto finds that of each file.",
+            envvar="HOPSCOPE_IMPORT_FORMAT",
+            rich_help_panel=SELECTION,
+        ),
+    ] = "auto",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="EXP",
+            help="The experiment that the runs belong to; by default the first file's name.",
+            envvar="HOPSCOPE_NAME",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            metavar="TEXT",
+            help="The name of the system that made them, in tables; by default the format's.",
+            envvar="HOPSCOPE_IMPORT_LABEL",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            "--gold",
+            metavar="FILE",
+            help="Right answers: JSON lines with question or id, and answers. They replace those "
+            "of the files.",
+            envvar="HOPSCOPE_IMPORT_GOLD",
+            rich_help_panel=PLACES,
+        ),
+    ] = None,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Store runs that other programs made, so that credit and tables work on them.
+
+    Each item that cannot be read is named with file and line and left out; then the exit code is 1.
+    The same file again changes nothing.
+    """
+    from hopscope.store.importers.importing import import_runs
+
+    report = import_runs(
+        *locations,
+        store=db,
+        name=name,
+        format=format,
+        label=label,
+        gold=gold,
+        progress=lambda so_far: render.progress(f"{so_far.runs:,} runs"),
+    )
+    render.progress("")
+    if json:
+        render.print_json(report.to_dict())
+    else:
+        _show(report)
+    for where, problem in report.problems:
+        render.note(render.plain(f"not imported: {where}: {problem}"))
+    if report.unread > len(report.problems):
+        render.note(f"and {report.unread - len(report.problems):,} more")
+    if report.unread:
+        raise typer.Exit(1)
+
+
+def _show(report: "ImportReport") -> None:
+    formats = ", ".join(dict.fromkeys(report.formats.values())) or "no format"
+    out = render.out()
+    out.print(
+        f"{report.runs:,} runs with {report.retrievals:,} retrievals read ({formats}): "
+        f"{report.stored:,} new in the experiment {render.plain(report.experiment)}, "
+        f"{report.known:,} there already",
+        markup=False,
+    )
+    out.print(f"{report.answered:,} of them have right answers", markup=False)
+    if report.parted:
+        out.print(f"in {report.parted:,} of them glued passages were parted", markup=False)
+    if report.unread:
+        out.print(f"{report.unread:,} items could not be read", markup=False)

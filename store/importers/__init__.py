@@ -1,0 +1,2 @@
+"""Runs that other programs made, stored in an experiment: importing.py; right answers from a file:
+golds.py."""
