@@ -68,7 +68,7 @@ def test_credit_on_imported_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     code, out, _ = call(capsys, "erag", "agent", "--reader", "tiny", "--db", db)
     assert code == 0
     code, _, err = call(capsys, "credit", "agent", "--mode", "replay", *measured)
-    assert code == 1
+    assert code == 2
     assert "the record of this run names no corpus" in err
     fit = ["budget", "fit", "--from", "agent", "--budget", "tokens=800", "--db", db]
     code, _, err = call(capsys, *fit, "--out", str(tmp_path / "policy.json"))
