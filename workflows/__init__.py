@@ -1,4 +1,4 @@
 """Workflows: one graph each, named by its file or folder."""
 
 KIND = "workflows"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

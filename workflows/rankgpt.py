@@ -44,7 +44,7 @@ def build(
     k: Count = 5,
     max_tokens: Count = 32,
 ) -> Graph:
-    windows(candidates, window, stride)  # a stride that is no use is told before any run
+    windows(candidates, window, stride)  # an unusable stride fails before the first run
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", choosing.retrieve(candidates=candidates))
     graph.add_node("rank_relevance", rank_relevance(window=window, stride=stride, k=k))

@@ -1,4 +1,4 @@
-"""How good an answer is: one metric per file, each with `build(...)`."""
+"""Metrics of an answer's quality, one per file, each with `build(...)`."""
 
 KIND = "metrics"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

@@ -1,4 +1,4 @@
-"""A reader that rates answers: what the judges of SePer's appendix have in common."""
+"""A reader that rates answers: the common part of the judges in SePer's appendix."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from hopscope.tracing.answer_metrics import _rating
 from hopscope.tracing.scoring.metric import Case
 
 Asked = tuple[Prompt, ...] | str
-"""The prompts to rate an answer by, or why there is nothing to rate. Of two, the answer's value is
-the difference between the first one's and the second one's."""
+"""The prompts that rate an answer, or the reason why there is nothing to rate. With two prompts,
+the answer's value is the first rating minus the second."""
 
 
 @dataclass(frozen=True)
 class RatingJudge:
-    """An answer metric that needs no gold. Greedy, one reply to each prompt."""
+    """An answer metric without gold answers: one greedy reply to each prompt."""
 
     name: str
     reader: Reader
@@ -25,7 +25,7 @@ class RatingJudge:
 
     @property
     def estimator(self) -> str:
-        """The rule and its options, enough to compute a value again."""
+        """The rule with its options, enough to reproduce a value."""
         return (
             f"{self.name.replace('_', '-')}(reader={self.reader.name}, rating=1-10 as (r-1)/9, "
             f"temperature=0, max_tokens={_rating.MAX_TOKENS}, normaliser=none)"

@@ -1,7 +1,7 @@
-"""Asking a reader for a rating from 1 to 10, and reading it out of the reply.
+"""Ask a reader for a rating from 1 to 10 and parse its reply.
 
-Invariant: what is no rating is unmeasured, never the lowest. Ratings become values in [0, 1] by
-(rating - 1) / 9. Documents stand first in the prompt, as in all of ours.
+Invariant: a reply without a rating is unmeasured, never the lowest. Ratings become values in [0, 1]
+by (rating - 1) / 9. Documents stand first in the prompt, as in all prompts of Hopscope.
 """
 
 import re
@@ -43,7 +43,7 @@ def prompt(question: str, evidence: Sequence[Passage], answer: str, task: str) -
 
 
 def rating(reply: str) -> int | None:
-    """The one whole number from 1 to 10 that stands in the reply; "8/10" is 8."""
+    """The only whole number from 1 to 10 in the reply, else None; "8/10" is 8."""
     *scaled, rest = _SCALE.split(reply)
     said = "".join([*map(str.rstrip, scaled), rest])
     numbers = {int(found) for found in _NUMBER.findall(said[:1000])}
@@ -51,7 +51,7 @@ def rating(reply: str) -> int | None:
 
 
 def rate(reader: Reader, prompts: Sequence[Prompt], *, seed: int) -> dict[Prompt, float | str]:
-    """For each prompt a value in [0, 1] or the reason why there is none; one call to the reader.
+    """For each prompt a value in [0, 1] or the reason it is missing; one call to the reader.
 
     Raises:
         ReaderError: the reader failed.

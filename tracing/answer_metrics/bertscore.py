@@ -1,4 +1,4 @@
-"""BERTScore-F1: how alike answer and gold are to an encoder, token by token.
+"""BERTScore-F1: similarity of answer and gold by an encoder, token by token.
 
 Zhang, Kishore, Wu, Weinberger, Artzi: BERTScore: Evaluating Text Generation with BERT, ICLR 2020
 (arXiv 1904.09675). Neither rescaled nor weighted by idf; values depend on encoder and layer, which
@@ -12,7 +12,7 @@ from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 def build(*, model: str, layer: int = -1) -> AnswerMetric:
     """
     Raises:
-        UsageError: the encoder is not there, cannot be loaded, or has no such layer.
+        UsageError: the encoder does not exist, cannot be loaded, or has no such layer.
     """
     similarity = bertscore.build(model=model, layer=layer)
     return StringMetric(

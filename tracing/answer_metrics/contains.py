@@ -1,9 +1,9 @@
-"""Containment: 1 if a gold stands in the answer as whole words after normalisation, else 0.
+"""Containment: 1 if the answer contains a gold as whole words after normalisation, else 0.
 
-"Parisian" does not contain "Paris". Long answers are favoured: they mention more.
+"Parisian" does not contain "Paris". The metric favours long answers, which mention more.
 
-Source: word-boundary matching as in EoR (Li et al. 2024, arXiv 2405.20680), but a gold that
-normalises to nothing is contained in nothing.
+Source: word-boundary matching as in EoR (Li et al. 2024, arXiv 2405.20680), except that no answer
+contains a gold that normalises to nothing.
 """
 
 from hopscope.runtime.texts.answers import Normaliser, contains

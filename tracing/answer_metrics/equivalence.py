@@ -1,7 +1,7 @@
-"""How likely the answer means what a gold means, by an entailment or answer-equivalence model.
+"""Probability that the answer means the same as a gold, by an entailment or equivalence model.
 
-With such a model and a threshold of 0.8 this is how EoR tells right answers (Li et al. 2024,
-arXiv 2405.20680; Bulian, Buck, Gajewski, Börschinger, Schuster 2022, arXiv 2202.07654).
+EoR counts an answer as right from 0.8 on by such a model (Li et al. 2024, arXiv 2405.20680;
+Bulian, Buck, Gajewski, Börschinger, Schuster 2022, arXiv 2202.07654).
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Equivalence:
 
 
 def _answered(case: Case, golds: Sequence[str]) -> Answered:
-    """Golds in one order, so that theirs changes nothing."""
+    """Golds sorted, so that their order in the question does not change the score."""
     return Answered(case.question.text, tuple(sorted(golds)), case.answer or "")
 
 

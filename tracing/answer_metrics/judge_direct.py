@@ -1,10 +1,10 @@
-"""A reader's rating of what the evidence contributes to the answer, in [0, 1].
+"""A reader's rating of the evidence's contribution to the answer, in [0, 1].
 
-Needs no gold: it judges the answer that was given. Greedy, one reply; a rating from 1 to 10
-becomes (rating - 1) / 9.
+Needs no gold: it judges the run's own answer. One greedy reply; a rating from 1 to 10 becomes
+(rating - 1) / 9.
 
-Source: the direct evaluation of SePer's appendix A.2.2 (Dai et al. 2025, arXiv 2503.01478), in
-words of our own.
+Source: the direct evaluation of SePer's appendix A.2.2 (Dai et al. 2025, arXiv 2503.01478); the
+prompt is Hopscope's own.
 """
 
 from hopscope.runtime.ports import Reader

@@ -1,10 +1,10 @@
-"""How much more correct a reader finds the answer with the evidence than without, in [-1, 1].
+"""A reader's rating of the answer with the evidence minus its rating without it, in [-1, 1].
 
-Needs no gold: it judges the answer that was given. Two greedy replies, each a rating from 1 to 10
-as (rating - 1) / 9; without evidence both are one, and the difference exactly 0.
+Needs no gold: it judges the run's own answer. Two greedy replies, each a rating from 1 to 10 as
+(rating - 1) / 9; without evidence one reply serves for both, and the difference is exactly 0.
 
-Source: the reduction evaluation of SePer's appendix A.2.2 (Dai et al. 2025, arXiv 2503.01478), in
-words of our own.
+Source: the reduction evaluation of SePer's appendix A.2.2 (Dai et al. 2025, arXiv 2503.01478); the
+prompts are Hopscope's own.
 """
 
 from hopscope.runtime.ports import Reader

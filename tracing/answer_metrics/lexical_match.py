@@ -1,9 +1,9 @@
 """Lexical match: 1 if a gold is a substring of the answer after normalisation, else 0.
 
-Inside words too, so that "Parisian" matches "Paris"; `contains` respects words.
+It matches inside words, too: "Parisian" matches "Paris". `contains` respects words.
 
-Source: the lexical match that EVOUNA compares with people (Wang et al. 2023, arXiv 2305.12421);
-FlashRAG's `acc` (Jin et al. 2024, arXiv 2405.13576).
+Source: the lexical match that EVOUNA compares with human judgements (Wang et al. 2023, arXiv
+2305.12421); FlashRAG's `acc` (Jin et al. 2024, arXiv 2405.13576).
 """
 
 from hopscope.runtime.texts.answers import Normaliser, accuracy

@@ -1,7 +1,7 @@
 """ROUGE-L: F1 of the longest common subsequence of the words of answer and gold.
 
 Source: Lin: ROUGE: A Package for Automatic Evaluation of Summaries, Text Summarization Branches
-Out 2004. Words are runs of letters and digits without case; no stemming, articles count.
+Out 2004. Words are runs of letters and digits in lower case; no stemming, articles count.
 """
 
 from hopscope.runtime.texts import answers

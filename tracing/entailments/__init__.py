@@ -1,4 +1,4 @@
-"""Entailment models by file name: what `--entailment` and `hopscope list entailments` know."""
+"""Entailment models by file name, as `--entailment` and `hopscope list entailments` know them."""
 
 KIND = "entailments"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

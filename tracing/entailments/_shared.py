@@ -1,4 +1,4 @@
-"""A model on the machine as an entailment that threads and workflows share."""
+"""A local model as an entailment that threads and workflows share."""
 
 import torch
 
@@ -9,7 +9,7 @@ from hopscope.tracing.wrappers.cached import CachedEntailment
 
 
 def shared(model: Entailment, shortcut: ShortcutRule) -> Entailment:
-    """The model, asked about the pairs of all threads together, about each once, and about none
-    that the shortcut decides."""
+    """The model behind a cache and a batcher: it classifies the pairs of all threads together,
+    each pair once, and no pair that the shortcut decides."""
     gathered = GatheredEntailment(model, deterministic=torch.are_deterministic_algorithms_enabled)
     return CachedEntailment(shortened(gathered, shortcut))

@@ -1,11 +1,11 @@
 """Any classifier of answer equivalence that transformers can load, such as BEM.
 
-It reads the answer, the gold answer and the question, and says whether the two answers are
-equivalent: P(entailment) is the probability of that class, the rest is contradiction. The texts are
-put in BEM's order: candidate, reference, question, the last two as one text with the model's own
-separator between them. Of a pair that is too long only the candidate loses its end, as in EoR's
-code. Which class means what is read from the model's `id2label`; of classes without names
-(`LABEL_0`, `LABEL_1`) the second is equivalent, as in BEM.
+The model reads the answer, the gold answer and the question and classifies the two answers as
+equivalent or not. P(entailment) is the probability of the class "equivalent"; the rest is
+contradiction. The texts stand in BEM's order: candidate, then reference and question as one text
+with the model's own separator between them. If a pair is too long, only the candidate is cut, as in
+EoR's code. The model's `id2label` names the classes; of classes without names (`LABEL_0`,
+`LABEL_1`) the second means equivalent, as in BEM.
 
 Source: Bulian et al. 2022, "Tomayto, Tomahto. Beyond token-level answer equivalence" (arXiv
 2202.07654).
@@ -32,11 +32,11 @@ def build(
 
     Args:
         model, revision, device, max_batch_tokens, shortcut: as in `nli`.
-        equivalent: the class, 0 or 1, that means equivalent, where the model does not say so.
+        equivalent: the class that means equivalent, 0 or 1, if the model does not name it.
 
     Raises:
-        UsageError: the model is not there, cannot be loaded, or nothing says which of its two
-            classes means equivalent.
+        UsageError: the model does not exist or cannot be loaded, or neither it nor the argument
+            names the class that means equivalent.
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf

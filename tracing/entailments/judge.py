@@ -1,9 +1,9 @@
-"""A language model asked whether two answers say the same: any reader as an entailment.
+"""A language model as an entailment: any reader decides whether two answers say the same.
 
-For each pair one greedy reply is read: "same" is entailment, "different" contradiction, and
-"unclear" or anything else neutral, so that a model which does not follow the instruction credits
-nothing. There is no probability between 0 and 1, because a reader that speaks through an interface
-need not tell any; and pairs that are equal word for word are not asked about.
+The reader gives one greedy reply for each pair. "same" is entailment, "different" contradiction;
+"unclear" and any other reply are neutral, so a model that ignores the instruction credits nothing.
+Probabilities are 0 or 1, because readers behind an interface need not report any. Answers that are
+equal word for word need no reply.
 """
 
 import re
@@ -57,7 +57,7 @@ class Judge:
 
 
 def build(*, reader: Reader) -> Entailment:
-    """A judge that is asked about each pair once.
+    """A judge that compares each pair once.
 
     Args:
         reader: the language model that compares.
@@ -66,7 +66,7 @@ def build(*, reader: Reader) -> Entailment:
 
 
 def prompt(statement: Statement) -> Prompt:
-    """What the reader is asked."""
+    """The prompt that asks the reader to compare the two answers."""
     lines = (
         f"Question: {statement.question.strip() or '(not known)'}",
         f"First answer: {statement.premise.strip() or '(empty)'}",
@@ -78,7 +78,7 @@ def prompt(statement: Statement) -> Prompt:
 
 
 def relation(reply: str) -> Probabilities:
-    """What a reply says, by the first of the three words in it."""
+    """The verdict of a reply: the first of the three words in it."""
     words = _WORD.findall(reply.casefold())
     return next((_RELATIONS[word] for word in words if word in _RELATIONS), _RELATIONS["unclear"])
 

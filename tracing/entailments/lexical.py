@@ -1,25 +1,24 @@
 """Entailment between short answers by their words: equality and containment. Deterministic.
 
-For names, dates, numbers and yes/no, as in the embedded world; it knows no synonyms, and a
-sentence that mentions the gold in passing entails it. How the probabilities come about, in this
-order (premise against hypothesis):
+For names, dates, numbers and yes/no, as in the embedded world. It knows no synonyms, and a
+sentence that mentions the gold in passing entails it. The first case that applies gives the
+probabilities (premise against hypothesis):
 
 | case                                                            | ent. | neutral | contr. |
 |-----------------------------------------------------------------|------|---------|--------|
-| nothing is left of either side                                  | 0    | 1       | 0      |
+| either side has no words                                        | 0    | 1       | 0      |
 | both are yes or no ("No, they are not" is no): the same / other | 1/0  | 0       | 0/1    |
 | one is yes or no, the other not                                 | 0    | 1       | 0      |
 | the same words in the same order                                | 1    | 0       | 0      |
 | the premise denies (not, never, neither, nor) and only it does  | 0    | 0       | 1      |
-| the hypothesis stands in the premise as whole words             | .9   | .1      | 0      |
-| the premise stands in the hypothesis: it says less              | 0    | 1       | 0      |
-| the same but for numbers                                        | 0    | 0       | 1      |
+| the premise contains the hypothesis as whole words              | .9   | .1      | 0      |
+| the hypothesis contains the premise, which says less            | 0    | 1       | 0      |
+| they differ in numbers only                                     | 0    | 0       | 1      |
 | some words in common                                            | 0    | .5      | .5     |
 | no word in common                                               | 0    | 0       | 1      |
 
 Words: lower case, accents folded, no articles, "U.S." as "us", 1,000 as 1000, "two" as 2; 3.5 is
-one word. A number counts as contained only with its own scale: "5" is not in "5 million", nor in
-"5%".
+one word. A number is contained only with its own scale: "5 million" and "5%" do not contain "5".
 """
 
 import re
@@ -47,7 +46,7 @@ _POLAR = re.compile(
 
 
 class Lexical:
-    """Judges by words alone; the question does not matter to it."""
+    """Judges by words alone and ignores the question."""
 
     name = "lexical"
 
@@ -63,7 +62,7 @@ def build() -> Entailment:
 
 
 def words(answer: str) -> list[str]:
-    """The words of an answer, in a form that can be compared."""
+    """The words of an answer, normalised for comparison."""
     folded = unicodedata.normalize("NFKD", answer.casefold())
     text = "".join(c for c in folded if not unicodedata.combining(c))
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
@@ -98,18 +97,18 @@ def _relate(premise: str, hypothesis: str) -> Probabilities:
 
 
 def polarity(answer: str) -> str | None:
-    """ "yes" or "no" of an answer that begins with one; None of any other."""
+    """ "yes" or "no" if the answer begins with it, else None."""
     found = _POLAR.match(answer)
     return (found[1] or found[2]).lower() if found else None
 
 
 def _within(part: list[str], whole: list[str]) -> bool:
-    """Whether `part` is a run of `whole`, numbers with their scale and not cut out of another."""
+    """Whether `whole` contains `part` as consecutive words, each number with its scale."""
     return _spelled(part) in _spelled(whole)
 
 
 def _spelled(answer: list[str]) -> str:
-    """The words between spaces, with a sign no word has behind each number that a scale follows."""
+    """The words between spaces; "~", which no word contains, marks a number before a scale."""
     following = [*answer[1:], ""]
     signs = (
         "~" if _NUMBER.fullmatch(word) and after in _SCALES else ""

@@ -1,8 +1,8 @@
 """Any MNLI classifier that transformers can load: SePer's and semantic entropy's entailment.
 
 Both papers use microsoft/deberta-v2-xlarge-mnli. Premise and hypothesis are question and answer
-in one line, as in SePer's code: "Who sang it? Linda Davis". Which output means what is read from
-the model's own `id2label`, because models disagree about the order.
+in one line, as in SePer's code: "Who sang it? Linda Davis". The model's own `id2label` names the
+outputs, because models disagree about their order.
 """
 
 import os
@@ -21,20 +21,20 @@ def build(
     max_batch_tokens: int = 16_384,
     shortcut: ShortcutRule = "none",
 ) -> Entailment:
-    """An entailment model over a sequence classifier with safetensors weights, which is asked
-    about each pair of texts once.
+    """An entailment model over a sequence classifier with safetensors weights. It classifies each
+    pair of texts once.
 
     Args:
         model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache).
         revision: the hub's branch, tag or commit.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
         max_batch_tokens: rows times positions computed together; bounds the memory used.
-        shortcut: which pairs to decide without the model: `none`; `exact`, equal answers;
-            `containment`, also a hypothesis that stands in the premise.
+        shortcut: the pairs to decide without the model: `none`; `exact`, equal answers;
+            `containment`, also a hypothesis that the premise contains.
 
     Raises:
-        UsageError: the model is not there, cannot be loaded, or its classes are not entailment,
-            neutral and contradiction.
+        UsageError: the model does not exist, cannot be loaded, or has other classes than
+            entailment, neutral and contradiction.
     """
     checkpoint = locate(model, revision)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf

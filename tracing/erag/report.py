@@ -1,6 +1,6 @@
-"""eRAG over many runs: rankings, means over questions, and whether they go with the answers.
+"""eRAG over many runs: rankings, means over questions, and their correlation with the answers.
 
-The shape is a public contract: scripts read it.
+The fields are a public contract, because scripts read them.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ class RunRankings(Record):
     workflow: str
     answer: str | None
     end_to_end: Measurement
-    """The final answer by the metric that labels passages."""
+    """The final answer's score by the metric that labels passages."""
     rankings: tuple[Ranking, ...]
-    """Of each step that retrieved; last the run's."""
+    """One for each step that retrieved, then the run's own."""
     error: str | None = None
-    """Why nothing could be measured, when a model failed."""
+    """The model's error if one failed, so that nothing could be measured."""
 
 
 class Agreement(Record):
-    """How a measure of the run's ranking goes with the score of its answer, over questions."""
+    """Correlation of a measure of the run's ranking with its answer's score, over questions."""
 
     kendall: Measurement
     spearman: Measurement
@@ -36,18 +36,17 @@ class Agreement(Record):
 class ERAGReport(Record):
     estimator: str
     averages: dict[str, MeanScore]
-    """Of the runs' own rankings, by measure; those of AP and RR are MAP and MRR."""
+    """By measure, over the runs' own rankings; those of AP and RR are MAP and MRR."""
     agreement: dict[str, Agreement]
-    """By measure, over runs that have both values."""
+    """By measure, over runs with both values."""
     runs: tuple[RunRankings, ...]
 
 
 def erag_report(runs: Sequence[Run], erag: ERAG, *, seed: int = 0) -> ERAGReport:
-    """
+    """Measure eRAG over the runs. If a model fails on a run, that run alone is unmeasured.
+
     Args:
         seed: of the bootstrap.
-
-    A run that a model fails on is unmeasured, and the others are measured none the less.
 
     Raises:
         ReaderError, EntailmentError: a model failed on the runs' own answers.
@@ -86,7 +85,7 @@ def _row(run: Run, score: Measurement, erag: ERAG) -> RunRankings:
 
 
 def _is_share(name: str) -> bool:
-    """Whether the measure is 0 or 1 for binary labels."""
+    """Whether the measure is always 0 or 1 for binary labels."""
     return name == "R" or name.partition("@")[0] == "Hit"
 
 

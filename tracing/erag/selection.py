@@ -1,7 +1,7 @@
-"""Precision, recall and F1 of chosen passages against those that are gold.
+"""Precision, recall and F1 of chosen passages against gold passages.
 
-Micro-averaged: the counts are added up over the questions before they are divided, as ITEM
-(Zhang et al. 2026, arXiv 2406.11290) reports utility judgments.
+Micro-averaged: counts are summed over the questions before the division, as ITEM (Zhang et al.
+2026, arXiv 2406.11290) reports utility judgments.
 """
 
 from collections.abc import Collection, Iterable
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Agreement(NamedTuple):
-    """How far choices agree with gold passages, in counts."""
+    """Agreement of choices with gold passages, in counts of passages."""
 
     right: int
     """Chosen and gold."""

@@ -13,21 +13,22 @@ WORD = re.compile(r"\w+")
 
 
 def terms(question: str) -> set[str]:
-    """The words of a question and its pairs of neighbours, without case."""
+    """The words and pairs of neighbouring words of a question, in lower case."""
     words = WORD.findall(question.lower())
     return {*words, *(f"{a} {b}" for a, b in pairwise(words))}
 
 
 class ClassifierFile(Learned):
-    """Scores of the classes are `intercepts` plus the weights of the terms that occur."""
+    """A linear classifier: a class's score is its intercept plus the weights of the question's
+    terms."""
 
     kind: Literal["classifier"] = "classifier"
     version: Literal[1] = 1
     classes: tuple[int, ...] = Field(min_length=1)
-    """Retrievals needed."""
+    """Numbers of retrievals that a question needs."""
     intercepts: tuple[float, ...]
     weights: dict[str, tuple[float, ...]]
-    """One for each class."""
+    """By term, one weight for each class."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -37,7 +38,7 @@ class ClassifierFile(Learned):
         return self
 
     def classify(self, question: str) -> tuple[int, float]:
-        """The likeliest class and its probability."""
+        """The most probable class and its probability."""
         known = [self.weights[term] for term in terms(question) if term in self.weights]
         scores = [sum(row) for row in zip(self.intercepts, *known, strict=True)]
         chances = [exp(score - max(scores)) for score in scores]

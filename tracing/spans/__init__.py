@@ -1,1 +1,1 @@
-"""Spans of credit, and where spans go: a file, a collector, nowhere."""
+"""Spans of credit, and the export of spans to a file or a collector."""

@@ -1,8 +1,8 @@
-"""Sends spans to an OTLP collector without ever getting in the way of the run.
+"""Sends spans to an OTLP collector without disturbing the run.
 
-Invariant: whatever the collector does, leaving takes at most `FLUSH_SECONDS` and a little, and
-says at most one line. (The SDK's own flush ignores its timeout, and its exporters log every
-retry and failure, with tracebacks.)
+Invariant: whatever the collector does, the exit takes at most `FLUSH_SECONDS` plus
+`ABORT_SECONDS` and prints at most one line. (The SDK's own flush ignores its timeout, and its
+exporters log every retry and failure with tracebacks.)
 """
 
 import logging
@@ -20,7 +20,7 @@ from hopscope.runtime.errors import UsageError
 FLUSH_SECONDS = 5.0
 ABORT_SECONDS = 1.0
 BATCH = 32
-"""Spans in a request: prompts and passages make them large, and collectors take 4 MiB."""
+"""Spans per request: prompts and passages make spans large, and collectors accept 4 MiB."""
 _PREFIX = "OTEL_EXPORTER_OTLP_"
 _LOGGERS = ("opentelemetry.exporter", "opentelemetry.sdk")
 
@@ -31,10 +31,10 @@ def _variable(name: str) -> str:
 
 
 def protocol() -> str:
-    """As stated, else by the endpoint's port: 4317 is gRPC's; else HTTP, the standard's default.
+    """The protocol of the environment; else gRPC for port 4317, else HTTP, the standard's default.
 
     Raises:
-        UsageError: it is none that we speak.
+        UsageError: the protocol is neither gRPC nor HTTP with protobuf.
     """
     stated = _variable("PROTOCOL").strip().lower()
     if not stated:
@@ -63,7 +63,7 @@ def _exporter() -> SpanExporter:
 
 
 class _Watched(SpanExporter):
-    """Remembers whether anything was not delivered."""
+    """Counts the spans that were not delivered."""
 
     def __init__(self, inner: SpanExporter) -> None:
         self._inner = inner
@@ -87,7 +87,7 @@ class _Watched(SpanExporter):
 
 
 class _LastMessage(logging.Handler):
-    """Keeps the SDK's latest complaint instead of printing it."""
+    """Keeps the SDK's latest error message instead of printing it."""
 
     message = ""
 
@@ -122,25 +122,25 @@ def send_spans(provider: TracerProvider, warn: Callable[[str], None]) -> Iterato
         finished = _close(processor, exporter)
         if not (finished and exporter.complete):
             warn(_failure(complaints.message))
-        if finished:  # else the sending thread is still about to complain
+        if finished:  # else the sending thread may still log an error
             for logger, propagate in zip(loggers, before, strict=True):
                 logger.removeHandler(complaints)
                 logger.propagate = propagate
 
 
 def _close(processor: BatchSpanProcessor, exporter: SpanExporter) -> bool:
-    """Deliver what is left, as far as the time allows; whether the sending has ended."""
+    """Deliver the remaining spans within the time limits. True if sending has ended."""
     closing = Thread(target=processor.shutdown, name="hopscope-flush", daemon=True)
     closing.start()
     closing.join(FLUSH_SECONDS)
     if closing.is_alive():
-        exporter.shutdown()  # ends waiting for the next try
+        exporter.shutdown()  # ends the wait for the next retry
         closing.join(ABORT_SECONDS)
     return not closing.is_alive()
 
 
 def _failure(complaint: str) -> str:
-    """One line, without what may be a password in the endpoint."""
+    """One line, without a login or password in the endpoint."""
     stated = _variable("ENDPOINT")
     login = urlsplit(stated).netloc.rpartition("@")[0] + "@"
     because = f" ({complaint})" if complaint else ""

@@ -1,10 +1,10 @@
-"""Credits as spans: what each step was worth, told to any backend of traces.
+"""Credits as spans, for any backend of traces.
 
-A span that has ended cannot be changed, and a run may be appraised long after it. So, after
-OpenInference, the evaluations of a step stand on a carrier span of their own (kind EVALUATOR,
-in a trace of its own) with exactly one link: to the step's span. What was not measured has no
-score and says why. Each evaluation is also a `gen_ai.evaluation.result` event on its carrier;
-not a log record, as the backends that take our traces take no logs.
+A span that has ended cannot be changed, and a run may be appraised long after it. So, as in
+OpenInference, a carrier span (kind EVALUATOR, in a trace of its own) holds the evaluations of a
+step, with exactly one link: to the step's span. An unmeasured credit has no score but a reason.
+Each evaluation is also a `gen_ai.evaluation.result` event on its carrier; it is not a log record,
+because the backends that accept these traces accept no logs.
 """
 
 from collections import defaultdict
@@ -33,11 +33,12 @@ EVENT_EXPLANATION = "gen_ai.evaluation.explanation"
 
 
 def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
-    """Write one carrier for each step with credits, and one for the run's; how many.
+    """Write one carrier for each step with credits and one for the run's credits. Returns their
+    number.
 
-    Of the run only the identifiers are used: one loaded from the store will do. Steps that were
-    not traced get none, as there is nothing to link to. Without `capture` the reasons why
-    something was not measured are kept back, as they may quote what a model choked on.
+    Only the run's identifiers are used, so a run loaded from the store will do. Steps that were
+    not traced get no carrier, because there is no span to link to. Without `capture` the reasons
+    of unmeasured credits are withheld, because they may quote a model's input.
     """
     by_step: dict[int | None, list[Credit]] = defaultdict(list)
     for credit in credits:
@@ -54,7 +55,7 @@ def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
 
 
 def title(credit: Credit) -> str:
-    """The evaluation's name, such as `seper.trajectory`, for a passage `seper.shapley of KEY`."""
+    """The evaluation's name, such as `seper.trajectory`; a passage's, `seper.shapley of KEY`."""
     before = credit.step is None and credit.rule == "level"
     name = f"{credit.meter}.{'baseline' if before else credit.rule}"
     return name if credit.passage is None else f"{name} of {credit.passage}"
@@ -70,7 +71,7 @@ def _context(trace_id: str, span_id: str) -> SpanContext | None:
 def _carry(
     name: str, run: Run, target: SpanContext, credits: Sequence[Credit], *, capture: bool
 ) -> bool:
-    """Whether the span is recorded at all."""
+    """Write one carrier. False if the span is not recorded."""
     span = tracer().start_span(name, context=Context(), links=[Link(target)])
     recorded = span.is_recording()
     if recorded:
@@ -90,7 +91,7 @@ def _evaluate(span: Span, position: int, credit: Credit, *, capture: bool) -> No
     attributes: Attributes = {
         prefix + NAME: title(credit),
         prefix + ANNOTATOR_KIND: CODE,
-        # Appraised again with the same settings, an evaluation replaces the former.
+        # A repeated appraisal with the same settings replaces the earlier evaluation.
         prefix + IDENTIFIER: f"{title(credit)}:{credit.provenance.settings_hash}",
         prefix + METADATA: as_json(
             {

@@ -1,8 +1,8 @@
 """The tracer provider, behind OpenTelemetry's global one.
 
-The global provider can be set only once in a process, but commands may run one after the other
-in it, each with its own file and environment. So what is installed is a stand-in that points
-to the provider of the moment.
+A process can set the global provider only once, but several commands may run in it one after the
+other, each with its own file and environment. So a stand-in is installed, which points to the
+current provider.
 """
 
 import os
@@ -19,17 +19,17 @@ from hopscope import __version__
 
 PROJECT_NAME = "openinference.project.name"
 MAX_ATTRIBUTES = 10_000
-"""The SDK's own 128 are used up by 32 documents of four attributes each."""
+"""The SDK's default of 128 holds only 32 documents of four attributes each."""
 _LIMITS = ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT")
 
 
 class StandIn(trace.TracerProvider):
-    """Gives out the tracers of another provider, or such that record nothing."""
+    """Returns the tracers of another provider, or tracers that record nothing."""
 
     def __init__(self) -> None:
         self._target: TracerProvider | None = None
         self._known: dict[tuple[str | None, ...], Tracer] = {}
-        """Those of the target: the SDK makes a new one whenever it is asked."""
+        """The target's tracers: the SDK makes a new one at each request."""
 
     @property
     def target(self) -> TracerProvider | None:
@@ -58,15 +58,15 @@ class StandIn(trace.TracerProvider):
 
 
 def hosted() -> bool:
-    """Whether whoever runs us has set the SDK up already, and delivers the spans."""
+    """Whether the host application has set up the SDK and delivers the spans."""
     return isinstance(trace.get_tracer_provider(), TracerProvider)
 
 
 @contextmanager
 def installed() -> Iterator[TracerProvider]:
-    """A provider that is the global one for as long as the block lasts.
+    """A provider that is the global one inside the block.
 
-    Where the process already has one of the SDK's, set up by whoever runs us, it is used.
+    If the host application has set up a provider of the SDK, that one is used.
     """
     current = trace.get_tracer_provider()
     if isinstance(current, TracerProvider):
@@ -93,7 +93,7 @@ def _provider() -> TracerProvider:
 
 
 def _resource() -> Resource:
-    """What the environment says, and our name where it says none."""
+    """The environment's resource, named hopscope if the environment gives no name."""
     stated = Resource.create()
     ours: dict[str, str] = {}
     if str(stated.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):

@@ -1,11 +1,11 @@
-"""Whether and where spans go: to a file, to an OTLP collector, or nowhere.
+"""The export of spans: to a file, to an OTLP collector, or off.
 
-Nothing is sent unless asked: without a trace file or one of the standard variables that name a
-collector, no SDK is even imported. Read are `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`,
+Nothing is sent by default: without a trace file or one of the standard variables that name a
+collector, no SDK is even imported. The variables are `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`,
 `_PROTOCOL`, `_TIMEOUT`, `_COMPRESSION`, `_CERTIFICATE` and their `OTEL_EXPORTER_OTLP_TRACES_`
 forms, `OTEL_TRACES_EXPORTER`, `OTEL_SDK_DISABLED`, `OTEL_SERVICE_NAME`,
 `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`, `OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT`
-and `PHOENIX_PROJECT_NAME`; most of them by the SDK itself, from the process's environment.
+and `PHOENIX_PROJECT_NAME`; the SDK itself reads most of them from the process's environment.
 """
 
 import logging
@@ -35,7 +35,7 @@ def _setting(env: Mapping[str, str], name: str) -> str:
 def captures_content(env: Mapping[str, str] = os.environ) -> bool:
     """Whether spans may carry questions, prompts, passages and answers.
 
-    There is one switch for all of it: hiding inputs or outputs or messages hides everything.
+    One switch controls all of them: to hide inputs, outputs or messages hides everything.
     """
     hidden = any(_setting(env, name) in ("true", "1") for name in _HIDING)
     return not hidden and _setting(env, _CAPTURE) not in ("false", "0", "no_content", "event_only")
@@ -53,11 +53,11 @@ def sends_spans(env: Mapping[str, str] = os.environ) -> bool:
 def telemetry(
     trace_file: Path | None = None, *, warn: Callable[[str], None] = _log.warning
 ) -> Iterator[None]:
-    """Record the spans made inside, where that is asked for, and deliver them at the end.
+    """Record the spans made inside the block, if requested, and deliver them at its end.
 
-    `trace_file` gets the spans as OTLP JSON, appended line by line (see `_trace_file`).
-    A collector that cannot be reached costs one call of `warn` and a few seconds, never the run.
-    In a process that has an SDK set up already, sending is left to that.
+    `trace_file` gets the spans as OTLP JSON, appended line by line (see `trace_file`).
+    An unreachable collector costs one call of `warn` and a few seconds, never the run.
+    If the host application has set up an SDK, that SDK sends the spans.
 
     Raises:
         UsageError: the file cannot be written, or a variable has a value that cannot be used.

@@ -2,9 +2,9 @@
 
 Each line is one span in an OTLP JSON `ExportTraceServiceRequest`, as the OpenTelemetry
 Collector's file exporter writes them and its otlpjsonfile receiver reads them: camelCase names,
-identifiers in hex, times as strings, enumerations as numbers. A line is written by one call
-in append mode as soon as its span ends, so processes can share a file and a killed run keeps
-what it had; a last line that an earlier process left half-written is ended first.
+identifiers in hex, times as strings, enumerations as numbers. One call in append mode writes each
+line as soon as its span ends, so processes can share a file and a killed run keeps its finished
+spans. A half-written last line of an earlier process is ended first.
 """
 
 import os
@@ -43,7 +43,7 @@ def append_spans(
 
 
 class TraceFile(SpanExporter):
-    """Appends spans to a file. Once closed, or when the disk fails, it drops them."""
+    """Appends spans to a file. After its end or a disk failure it drops them."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         self._path = path
@@ -80,7 +80,7 @@ class TraceFile(SpanExporter):
 
 
 def _ends_a_line(file: int) -> bool:
-    """A pipe or a terminal, which has no size, counts as such."""
+    """Whether the file ends with a newline; also True for a pipe or terminal, which has no size."""
     size = os.fstat(file).st_size
     return size == 0 or os.pread(file, 1, size - 1) == b"\n"
 
@@ -88,8 +88,8 @@ def _ends_a_line(file: int) -> bool:
 def line(span: ReadableSpan) -> bytes:
     """The span as an OTLP JSON request, ended by a newline.
 
-    Written without the library's protobuf messages, through which a span of ours takes several
-    times as long; a test holds it to what they say.
+    It avoids the library's protobuf messages, which take several times as long; a test compares
+    both.
     """
     scope, resource = span.instrumentation_scope, span.resource
     told_scope: Told = {"spans": [_span(span)]}
@@ -113,7 +113,7 @@ def _span(span: ReadableSpan) -> Told:
     return {
         **_identity(context),
         "name": span.name,
-        "kind": span.kind.value + 1,  # 0 is for an unspecified one
+        "kind": span.kind.value + 1,  # 0 means unspecified
         "status": _present(code=span.status.status_code.value, message=span.status.description),
         "flags": _flags(span.parent),
         **_present(
@@ -159,12 +159,12 @@ def _identity(context: SpanContext) -> Told:
 
 
 def _flags(context: SpanContext | None) -> int:
-    """Whether another process began the span, and that this is known."""
+    """OTLP's flags: whether another process began the span, and that this is known."""
     return 0x300 if context is not None and context.is_remote else 0x100
 
 
 def _present(**fields: Any) -> Told:
-    """Without those that OTLP leaves out: what is empty or 0."""
+    """The fields without empty and 0 values, which OTLP leaves out."""
     return {name: value for name, value in fields.items() if value}
 
 
@@ -173,7 +173,7 @@ def _attributes(attributes: Mapping[str, Any] | None) -> list[Told]:
 
 
 def _value(value: Any) -> Told:
-    """A value of OTLP JSON, in which integers are texts and bytes are base64."""
+    """A value as OTLP JSON: integers as texts, bytes as base64."""
     if isinstance(value, str):
         return {"stringValue": value}
     if isinstance(value, bool):

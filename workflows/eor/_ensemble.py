@@ -35,24 +35,24 @@ class Ensemble(TypedDict, total=False):
     """Rankings by name: of each source asked, and of each list that was reranked, as `NAME@RR` or
     `rrf(NAME,NAME)@RR`."""
     windows: int
-    """Windows of the reranking that is under way."""
+    """Windows ranked so far in the current reranking."""
     ranking: tuple[Hit, ...]
-    """What they have made of its list."""
+    """The list of the current reranking, in its order so far."""
     summary: str | None
-    """Of what the present retriever found, if it compresses and has done so."""
+    """The summary of the current retriever's document, once it has compressed one."""
     answers: tuple[str, ...]
-    """Of the retrievers so far, in the order of the pool."""
+    """The answers of the retrievers so far, in the order of the pool."""
 
 
 class Window(NamedTuple):
-    """What the ranking of one window made of a list."""
+    """A list after the ranking of one window."""
 
     name: str
     ranking: tuple[Hit, ...]
     ok: bool | None
-    """Whether the reply could be read; None when there was nothing to ask."""
+    """Whether the reply could be parsed; None without a request."""
     last: bool
-    """Whether the list is ranked now."""
+    """Whether this was the list's last window."""
 
 
 class State(shared.State, Ensemble, total=False): ...
@@ -66,18 +66,18 @@ Graph = StateGraph[State, Deps, State, State]
 
 @dataclass(frozen=True)
 class Plan:
-    """The pool and what its names stand for."""
+    """The pool and the parts that its names stand for."""
 
     pool: tuple[Retriever, ...]
     sources: Sources
     fusions: Mapping[Fuse, Fusion]
     rerankers: Mapping[Spec, Reranker]
-    """Those with a model of their own; without one the reader ranks."""
+    """Rerankers with a model of their own; without one the reader ranks."""
 
     def __post_init__(self) -> None:
         """
         Raises:
-            UsageError: a name of the pool stands for no source.
+            UsageError: a name in the pool is no source.
         """
         self.sources.check(self.pool)
 
@@ -87,17 +87,17 @@ class Plan:
         return tuple(map(str, self.pool))
 
     def current(self, state: State) -> Retriever | None:
-        """Whose turn it is; None when all have answered."""
+        """The retriever to answer next; None when all have answered."""
         turn = len(state.get("answers", ()))
         return self.pool[turn] if turn < len(self.pool) else None
 
     def next_step(self, state: State) -> NodeName:
-        """What is needed first of all that is still to be done for the present retriever."""
+        """The next node that the current retriever needs, or `vote` when all have answered."""
         retriever = self.current(state)
         if retriever is None:
             return "vote"
         if declined(state):
-            return "generate"  # this one and the rest, from what there is
+            return "generate"  # this retriever and the rest answer from the passages so far
         if self.to_retrieve(state):
             return "retrieve"
         if self.to_rerank(state):
@@ -106,21 +106,21 @@ class Plan:
         return "compress" if retriever.compress and not compressed else "generate"
 
     def to_retrieve(self, state: State) -> str | None:
-        """The next source that is still to be asked."""
+        """The next source to search, or None."""
         units = (self.current(state) or Retriever()).units
         named = (name for unit in units for name in unit.sources)
         parts = (part for name in named for part in self.sources.parts(name))
         return next((part for part in parts if part not in state.get("lists", {})), None)
 
     def to_rerank(self, state: State) -> Unit | None:
-        """The next unit whose ranking is still to be made."""
+        """The next unit to rerank, or None."""
         units = (self.current(state) or Retriever()).units
         lists = state.get("lists", {})
         return next((unit for unit in units if unit.rerank and unit.listed not in lists), None)
 
     def listed(self, wanted: Expression, lists: Lists) -> tuple[Hit, ...]:
-        """A ranking before reranking: of a source; of the hybrid, one source after the other; of a
-        fusion, all in one."""
+        """The ranking before reranking: a source's own; for the hybrid, its sources' rankings one
+        after the other; for a fusion, the fused ranking."""
         match wanted:
             case Keep(inner, k):
                 return self.listed(inner, lists)[:k]
@@ -131,8 +131,8 @@ class Plan:
         return distinct(lists.get(part, ()) for part in named)
 
     def document(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
-        """What the present retriever gives the reader. What is still to be reranked is there with
-        all its candidates."""
+        """The current retriever's passages for the reader. A unit that is not reranked yet
+        contributes all its candidates."""
         lists = state.get("lists", {}) if lists is None else lists
         hits = distinct(
             self.listed(unit.of, lists)
@@ -143,13 +143,13 @@ class Plan:
         return tuple(hit.passage for hit in hits)
 
     def read(self, state: State) -> tuple[Passage, ...]:
-        """What the reader answers from: the document, or its summary, which may be empty."""
+        """The reader's evidence: the document, or its summary, which may be empty."""
         summary = state.get("summary")
         return self.document(state) if summary is None else _prompts.as_document(summary)
 
     def rank_window(self, state: State, deps: Deps) -> Window:
-        """One reply of the reader: the next window of the list that is being reranked. A reranker
-        with a model of its own ranks the whole list at once."""
+        """Rank the next window of the current list by one reply of the reader. A reranker with a
+        model of its own ranks the whole list at once."""
         unit, t = self.to_rerank(state) or Unit(Source("")), state.get("windows", 0)
         ranking = state["ranking"] if t else self.listed(unit.of, state["lists"])
         if unit.by:
@@ -164,7 +164,7 @@ class Plan:
         return Window(unit.listed, by_place(order), ok, last=t + 1 == len(stretches))
 
     def evidence(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
-        """Of the document what was retrieved: what the reader knows by itself is no evidence."""
+        """The retrieved part of the document: the reader's own knowledge is no evidence."""
         return tuple(filter(was_retrieved, self.document(state, lists)))
 
     def found_by(self, turn: int, state: State) -> tuple[Passage, ...]:
@@ -173,13 +173,14 @@ class Plan:
 
 
 def make_plan(pool: str, sources: str, depth: int) -> Plan:
-    """From the options. A source is asked for as many as some retriever keeps, if that is more.
+    """The plan of the options. Each source returns `depth` passages, or more if a retriever keeps
+    more.
 
     Raises:
         UsageError: an option cannot be used.
     """
     if depth < 1:
-        raise UsageError(f"depth={depth}: ask each source for one passage or more")
+        raise UsageError(f"depth={depth}: take one passage or more from each source")
     retrievers = parse_pool(pool)
     units = [unit for retriever in retrievers for unit in retriever.units]
     fused = {unit.of: composition.fusion(unit.of) for unit in units if isinstance(unit.of, Fuse)}

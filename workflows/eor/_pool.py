@@ -26,12 +26,12 @@ class Unit(NamedTuple):
     """Passages of one source, or of several whose rankings are fused."""
 
     of: Source | Fuse
-    """The parts of a fusion are sources, of which the first passages may be kept."""
+    """The parts of a fusion are sources, each optionally cut to its first passages."""
     rerank: bool = False
     k: int | None = None
-    """How many of the first are kept; None keeps all there are."""
+    """The number of first passages to keep; None keeps all."""
     by: Spec | None = None
-    """What it is reranked by; None is the run's reader, listwise."""
+    """The reranker; None is the run's reader, listwise."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Unit(NamedTuple):
 
     @property
     def deepest(self) -> int:
-        """The most passages that it keeps of one ranking; 0 where it says nothing of it."""
+        """The most passages that it keeps of one ranking; 0 if it sets no number."""
         parts = self.of.parts if isinstance(self.of, Fuse) else ()
         return max([self.k or 0, *(expression.size(part.inner) or 0 for part in parts)])
 
@@ -57,7 +57,7 @@ class Retriever(NamedTuple):
     """One way to come by a document for the reader."""
 
     units: tuple[Unit, ...] = ()
-    """Concatenated in this order; none of them is ReFree, which reads nothing."""
+    """Concatenated in this order; without units it is ReFree, which reads no document."""
     compress: bool = False
 
     def __str__(self) -> str:
@@ -66,10 +66,10 @@ class Retriever(NamedTuple):
 
 
 def parse_pool(text: str) -> tuple[Retriever, ...]:
-    """The retrievers that expressions name, separated by commas.
+    """The retrievers of a pool: expressions separated by commas.
 
     Raises:
-        UsageError: an expression is broken or not of EoR's kind, or two name the same retriever.
+        UsageError: an expression cannot be parsed or does not fit EoR, or two are the same.
     """
     return tuple(map(_retriever, expression_parser.parse_pool(text)))
 
@@ -109,7 +109,7 @@ def _fusible(part: Part) -> bool:
 
 def _refuse(expression: Expression) -> NoReturn:
     raise UsageError(
-        f"{expression} in EoR's pool: its retrievers are sources, or fusions of sources, with @RR "
-        "or @RR(encoder:MODEL) and then @k, joined by & and at the end compressed by @CP, which is "
-        "always by the reader"
+        f"{expression} cannot stand in EoR's pool: write each retriever as a source or a fusion of "
+        "sources, then @RR or @RR(encoder:MODEL), then @k; join several with &; end with @CP for "
+        "a summary by the reader"
     )

@@ -17,7 +17,7 @@ def cut(text: str) -> str:
 
 
 def as_document(text: str) -> tuple[Passage, ...]:
-    """A summary in the place of the passages it was made of; an empty one is no document."""
+    """The summary as a document in place of its passages; an empty summary is no document."""
     return (summary.as_passage(text),) if text else ()
 
 

@@ -22,20 +22,20 @@ KNOWN = ("em", "exact", "bertscore", "nli", "nli_question")
 `nli_question` puts the question before both answers."""
 
 Compare = Callable[[str, Sequence[str]], Sequence[Sequence[float]]]
-"""A question and distinct answers; how alike each pair is, before it is made symmetric."""
+"""From a question and distinct answers to the similarity of each pair, not yet symmetric."""
 
 
 def parse_weights(text: str) -> dict[str, float]:
     """`em=1,nli=0.5` as weights by similarity.
 
     Raises:
-        UsageError: an unknown similarity, one given twice, or no number from 0 on.
+        UsageError: a similarity is unknown or repeated, or a weight is not a number from 0 on.
     """
     weights: dict[str, float] = {}
     for name, number in (listed(text, "similarity") or {"": ""}).items():
         if name not in KNOWN:
             raise UsageError(
-                f"similarity {name!r} is unknown: give name=weight for some of {', '.join(KNOWN)}"
+                f"similarity {name!r} is unknown: give NAME=WEIGHT with one of {', '.join(KNOWN)}"
             )
         try:
             weights[name] = float(number or 1)
@@ -48,7 +48,7 @@ def parse_weights(text: str) -> dict[str, float]:
 
 @cache
 def encoder(model: str, layer: int, idf: bool) -> bertscore.TextSimilarity:
-    """For BERTScore; loaded once, however often the workflow is built.
+    """BERTScore's encoder, loaded once for all builds of the workflow.
 
     Raises:
         UsageError: as `bertscore.build`.
@@ -75,8 +75,8 @@ def entailed(model: Entailment, question: str, answers: Sequence[str]) -> list[l
 def comparisons(
     entailment: Entailment | None, encoder: bertscore.TextSimilarity | None
 ) -> dict[str, tuple[Compare, bool]]:
-    """The similarities there are models for; True where the two directions are averaged rather
-    than the higher taken."""
+    """The similarities with an available model. True averages the two directions, False takes
+    the higher."""
     found: dict[str, tuple[Compare, bool]] = {"em": (contained, False), "exact": (equal, False)}
     if encoder is not None:
         likes = encoder
@@ -91,7 +91,7 @@ def comparisons(
 def compare(
     question: str, answers: Sequence[str], available: Mapping[str, tuple[Compare, bool]]
 ) -> dict[str, Floats]:
-    """Each similarity over all pairs of answers. Models are asked about distinct answers only."""
+    """Each similarity over all pairs of answers. Models compare distinct answers only."""
     distinct = list(dict.fromkeys(answer for answer in answers if answer.strip()))
     place = [distinct.index(answer) if answer.strip() else -1 for answer in answers]
     tensors: dict[str, Floats] = {}

@@ -28,16 +28,16 @@ class Ballot(Record):
     left_out: tuple[str, ...]
     """Similarities that have a weight but no model: no encoder, or no entailment model."""
     similarities: dict[str, tuple[tuple[float, ...], ...]]
-    """Of each pair of answers."""
+    """By measure, the similarity of each pair of answers."""
 
 
 def _rounded(values: Floats) -> tuple[float, ...]:
-    """Last digits differ between machines."""
+    """The values without their last digits, which differ between machines."""
     return tuple(np.round(values, 9).tolist())
 
 
 class Voter(NamedTuple):
-    """What answers are compared and weighed by."""
+    """The weights, the rule and the encoder that decide a vote."""
 
     by: Weights
     rule: Rule
@@ -45,7 +45,7 @@ class Voter(NamedTuple):
     """For BERTScore."""
 
     def vote(self, question: str, answers: Sequence[str], entailment: Entailment | None) -> Ballot:
-        """Compare the answers by the similarities that there are models for, and choose one."""
+        """Compare the answers by all similarities with an available model, and choose one."""
         available = _similarities.comparisons(entailment, self.encoder)
         wanted = {name: weight for name, weight in self.by.similarities.items() if weight > 0}
         used = {name: weight for name, weight in wanted.items() if name in available}

@@ -1,7 +1,7 @@
-"""Where EoR's retrievers take their passages from.
+"""The sources of EoR's retrievers.
 
-Invariants: each source is asked once in a run, and its ranking kept for all retrievers that use
-it; everything asked of a source is in the step's record.
+Invariants: a run searches each source once and keeps its ranking for all retrievers that use it;
+the step's record contains every search.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from hopscope.runtime.types import GenerationRequest, Hit, Passage
 from hopscope.workflows.eor import _pool
 
 INDEX = "Wiki"
-"""The index that the run was given, whatever it holds; the paper's name for it."""
+"""The run's own index, whatever its contents; the name is the paper's."""
 PARAMETRIC = "PK"
 HYBRID = "HB"
 
@@ -34,7 +34,7 @@ CHUNK_WORDS = 100
 
 @dataclass(frozen=True)
 class ParametricKnowledge:
-    """The reader writes a background document, which comes back in chunks."""
+    """A background document by the reader, returned in chunks."""
 
     reader: Reader
     seed: int
@@ -56,7 +56,7 @@ class ParametricKnowledge:
 
 
 def was_retrieved(passage: Passage) -> bool:
-    """Not written by the reader itself."""
+    """Whether the passage comes from a retriever, not from the reader itself."""
     return passage.source != PARAMETRIC
 
 
@@ -64,8 +64,8 @@ def configure(text: str) -> dict[str, Retriever]:
     """`SE=searxng:URL,News=bm25:FOLDER` as retrievers by name.
 
     Raises:
-        UsageError: a piece of another form, a name that cannot stand in a pool or is taken, or a
-            retriever that is not there.
+        UsageError: a piece has another form, a name is taken or cannot stand in a pool, or a
+            retriever does not exist.
     """
     found: dict[str, Retriever] = {}
     for name, where in listed(text, "source").items():
@@ -73,25 +73,25 @@ def configure(text: str) -> dict[str, Retriever]:
         if spec is None or not spec.argument:
             raise UsageError(f"source {name}={where}: give NAME=KIND:WHERE, as in SE=searxng:URL")
         if expression_parser.parse(name) != Source(name):
-            raise UsageError(f"source {name}={spec}: {name!r} is no plain name; take letters")
+            raise UsageError(f"source {name}={spec}: {name!r} is no plain name; use letters only")
         if name in (PARAMETRIC, HYBRID):
-            raise UsageError(f"source {name}={spec}: the name {name} is taken; take another")
+            raise UsageError(f"source {name}={spec}: the name {name} is reserved; choose another")
         found[name] = components.named(retrievers, spec)()
     return found
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What the names in a pool stand for."""
+    """The sources that the names in a pool stand for."""
 
     others: Mapping[str, Retriever]
-    """Besides the run's own index and the reader."""
+    """The sources besides the run's own index and the reader."""
     depth: int
-    """Passages asked of each."""
+    """Passages that each source returns."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that the hybrid is made of, in the order in which it concatenates them."""
+        """The sources of the hybrid, in the order in which it concatenates them."""
         rest = [name for name in (PARAMETRIC, INDEX) if name not in self.others]
         return (*self.others, *rest)
 
@@ -102,7 +102,7 @@ class Sources:
     def check(self, pool: Sequence[_pool.Retriever]) -> None:
         """
         Raises:
-            UsageError: a name of the pool stands for nothing.
+            UsageError: a name in the pool is no source.
         """
         known = (*self.names, HYBRID)
         units = (unit for retriever in pool for unit in retriever.units)
@@ -114,7 +114,7 @@ class Sources:
                 )
 
     def find(self, deps: Deps, name: str, question: str) -> tuple[Hit, ...]:
-        """Ask one source."""
+        """Search one source."""
         if name in self.others:
             source = recorded(deps, self.others[name])
         elif name == PARAMETRIC:
@@ -126,7 +126,7 @@ class Sources:
 
 
 def distinct(lists: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
-    """One after the other, each passage once."""
+    """The lists one after the other, each passage once."""
     found: dict[str, Hit] = {}
     for hit in (hit for each in lists for hit in each):
         found.setdefault(hit.passage.key, hit)
@@ -134,7 +134,7 @@ def distinct(lists: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
 
 
 def recorded(deps: Deps, retriever: Retriever) -> Retriever:
-    """The retriever behind the recording that the step seam put before the run's own one."""
+    """The retriever with the step's recording, as around the run's own retriever."""
     seam: Any = deps.retriever
     behind: Retriever = replace(seam, inner=retriever)
     return behind
