@@ -1,6 +1,6 @@
-"""Hopland: a fictional world made from a seed, and the small reader trained on it.
+"""Hopland: a fictional world generated from a seed, and the small reader trained on it.
 
-The package holds the generator (`names`, `relations`, `world`, `questions`), what turns
-a world into training text (`contexts`, `tokenizer`, `blocks`, `train`), what measures
-and ships the reader (`evaluate`, `export`) and the shipped corpus (`data`).
+The package contains the generator (`names`, `relations`, `world`, `questions`), the training
+examples (`contexts`, `turns`, `training`), the evaluation of the reader (`cases`, `evaluation`),
+the small reader (`small`) and the program that writes the shipped corpus (`make`).
 """

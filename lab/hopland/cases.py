@@ -1,7 +1,7 @@
 """Questions over worlds that a reader has never seen, and shares and means with intervals.
 
-Every question gets a context from a fresh world of test names: its gold passages and distractors,
-of which at least half tell of an entity of the chain or of a relation of the chain.
+Every question gets a context from a fresh world of test names: its gold passages and distractors.
+At least half of the distractors mention an entity or a relation of the chain.
 """
 
 import random
@@ -25,18 +25,18 @@ Request = TypeVar("Request")
 FIRST_WORLD = 1_000_000
 PASSAGES = 5
 BATCH = 50
-"""Requests to a reader at once."""
+"""Requests per call to a reader."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A question with the contexts it is asked over."""
+    """A question with its contexts."""
 
     asked: GeneratedQuestion
     full: tuple[Passage, ...]
     """All gold passages and distractors."""
     gold: frozenset[int]
-    """Which of them, counted from 1, are the gold passages."""
+    """Positions of the gold passages among them, from 1."""
     parts: tuple[tuple[Passage, ...], ...]
     """For each hop: the context with that hop's gold passage replaced by a distractor."""
     bare: tuple[Passage, ...]
@@ -51,8 +51,8 @@ def cases(
     passages: int = PASSAGES,
     split: Split = "test",
 ) -> list[Case]:
-    """Cases of chains of this many hops over this many passages, two from each world of names
-    that are for tests or for training."""
+    """Cases of chains of `hops` hops over `passages` passages, two from each world; its names are
+    from the split for tests or for training."""
     made: list[Case] = []
     seed = FIRST_WORLD
     while len(made) < n:
@@ -137,6 +137,6 @@ def resampled(name: str, value: float, drawn: ArrayLike, n: int, wanted: str) ->
 
 
 def batches(requests: Sequence[Request]) -> Iterator[Sequence[Request]]:
-    """Requests in parts that a reader takes at once."""
+    """Requests in batches for a reader."""
     for i in range(0, len(requests), BATCH):
         yield requests[i : i + BATCH]

@@ -1,9 +1,8 @@
 """Training examples: some passages and several questions that share them.
 
-Invariant: what a question's target says is what the shown passages (and the fixed facts)
-say. A link that they do not hold is answered by a name of the right type drawn at random,
-never one that the passages offer, so that the reader spreads its belief when evidence is
-missing instead of guessing from what it sees or refusing.
+Invariant: a question's target follows from the shown passages and the fixed facts. A missing link
+is answered by a random name of the right type that no passage offers, so that without evidence the
+reader spreads its belief instead of guessing from the passages or refusing.
 """
 
 import random
@@ -29,20 +28,20 @@ from hopscope.runtime.prompting import prompts
 from hopscope.runtime.types import Message, Passage
 
 QUESTIONS_JUDGED = 5
-"""Questions of one dialogue, at most."""
+"""The most questions of one dialogue."""
 TURNS_JUDGED = 2
-"""Selections and rankings for each of them, at most."""
+"""The most selections and rankings for each of them."""
 
 BESIDE = (0, 0, 1, 1, 2, 3)
-"""How many passages a coalition has beside those of its chains."""
+"""Numbers of passages that a coalition adds to those of its chains."""
 
 
 @dataclass(frozen=True)
 class Mix:
-    """What a stage of the curriculum draws from."""
+    """The mix that a stage of the curriculum draws from."""
 
     passages: tuple[int, ...]
-    """How many passages a context has, drawn uniformly."""
+    """Passages of a context, drawn uniformly."""
     tasks: tuple[tuple[str, float], ...]
     """Question shapes "1".."4" (hops), "comparison", "yesno", "fixed", with weights."""
     reasoning: float
@@ -52,15 +51,15 @@ class Mix:
     broken: float = 0.0
     """The share of questions over several hops of which the context lacks a link."""
     questions: int = 8
-    """At most; short contexts get fewer."""
+    """The most questions of a context; short contexts get fewer."""
     phrasing: Phrasing = "seen"
     others: float = 0.0
-    """Of the other questions, the share asked in the prompts of the workflows' other steps."""
+    """The share of the other questions in the prompts of the workflows' other steps."""
     judged: tuple[int, ...] = (5,)
-    """How many passages a dialogue judges, drawn uniformly."""
+    """Passages that a dialogue judges, drawn uniformly."""
     alike: float = 0.0
-    """The share of contexts of rivals: passages that tell the same relations of different
-    entities, so that nothing but the entity asked about tells the right one."""
+    """The share of contexts of rivals: passages that state the same relations of different
+    entities, so that only the entity of the question identifies the right one."""
     coalitions: float = 0.0
     """The share of contexts of few passages, some of those that state one chain."""
 
@@ -71,16 +70,16 @@ class Example:
 
     opening: tuple[Message, ...]
     passages: tuple[Passage, ...]
-    """Those that the opening shows."""
+    """The passages of the opening."""
     told: tuple[tuple[Fact, ...], ...]
     """For each passage, the facts it states."""
     asked: tuple[GeneratedQuestion, ...]
-    """For each turn, the question it is about."""
+    """For each turn, its question."""
     turns: tuple[Turn, ...]
 
 
 class Sampler:
-    """Draws examples from one world."""
+    """Draws training examples from one world."""
 
     def __init__(self, world: World, rng: random.Random, forge: Forge) -> None:
         self.world = world
@@ -105,7 +104,7 @@ class Sampler:
         return self.questioned(mix, self.drawn(mix, mix.passages))
 
     def few(self, mix: Mix) -> Example:
-        """Some of the passages of some chains, and questions of these."""
+        """Some of the passages of some chains, with questions about these chains."""
         lengths = self.rng.choices((2, 3, 4), (2, 3, 1), k=self.rng.randint(1, 4))
         chains = [steps for hops in lengths if (steps := self.walk(hops))]
         return self.questioned(mix, self.coalitions(chains), chains)
@@ -125,10 +124,10 @@ class Sampler:
     def questioned(
         self, mix: Mix, shown: Sequence[int], chains: Sequence[Sequence[Fact]] = ()
     ) -> Example:
-        """A context with its questions: of these chains first, the first of them in both ways."""
+        """A context with its questions: first about these chains, the first one in both ways."""
         rng = self.rng
         passages, told = self.shown(shown)
-        # Few passages hold few facts; more questions than that would only repeat.
+        # Few passages state few facts; more questions would only repeat them.
         count = min(mix.questions, 3 + len(shown)) if shown else mix.questions
         facts = [fact for part in told for fact in part]
         asked: list[GeneratedQuestion] = []
@@ -156,8 +155,8 @@ class Sampler:
     def judged(self, mix: Mix, shown: Sequence[int], first: Sequence[Fact] = ()) -> Example:
         """A dialogue in which the passages are selected and ranked for some questions.
 
-        The opening announces the first; every last message names its own. So one opening serves
-        several, and the reader goes by the last message.
+        The opening announces the first question; every last message names its own. So one opening
+        serves several, and the reader follows the last message.
         """
         rng = self.rng
         passages, told = self.shown(shown)
@@ -183,8 +182,8 @@ class Sampler:
         return Example(openings[0], passages, told, tuple(asked), tuple(made))
 
     def aside(self, mix: Mix) -> Example:
-        """Prompts that open in their own way: rewrite a question, compare answers, judge one
-        passage, end a ranking."""
+        """Prompts with an opening of their own: rewrite a question, compare answers, judge one
+        passage, complete a ranking."""
         rng = self.rng
         weights = [weight for _, _, weight in turns.OPENINGS]
         [(opening, task, _)] = rng.choices(turns.OPENINGS, weights)
@@ -197,7 +196,7 @@ class Sampler:
         return Example(opening, (), (), tuple(asked), tuple(made))
 
     def asking(self, mix: Mix, told: Sequence[Fact]) -> GeneratedQuestion:
-        """One question of the mix over what is told."""
+        """One question of the mix over the shown facts."""
         shapes, weights = zip(*mix.tasks, strict=True)
         [shape] = self.rng.choices(shapes, weights)
         share = mix.broken if shape in ("2", "3", "4") else mix.missing
@@ -207,7 +206,7 @@ class Sampler:
     def shown(
         self, places: Sequence[int]
     ) -> tuple[tuple[Passage, ...], tuple[tuple[Fact, ...], ...]]:
-        """The passages at these places of the world, and what each tells."""
+        """The passages at these positions of the world, and the facts of each."""
         tellings = [self.world.tellings[i] for i in places]
         return tuple(t.passage for t in tellings), tuple(t.facts for t in tellings)
 
@@ -217,7 +216,7 @@ class Sampler:
         passages: tuple[Passage, ...],
         told: tuple[tuple[Fact, ...], ...],
     ) -> Scene:
-        """A question with what its turns need to know."""
+        """A question with the data that its turns need."""
         if asked.kind == "yesno":
             other = {"yes": "no", "no": "yes"}[asked.answer]
         elif asked.kind == "comparison":
@@ -244,13 +243,13 @@ class Sampler:
         return self.distracted(shown, facts, n)
 
     def alike(self, n: int) -> list[int]:
-        """Positions of up to n passages that tell one relation of different entities."""
+        """Positions of up to n passages that state one relation of different entities."""
         facts = self.by_relation[self.rng.choice(sorted(self.by_relation))]
         shown = {self.world.telling_of[fact] for fact in facts if fact in self.world.telling_of}
         return self.rng.sample(sorted(shown), min(n, len(shown)))
 
     def rivals(self, n: int) -> list[int]:
-        """Positions of up to n passages of two-hop chains that take the same two relations."""
+        """Positions of up to n passages of two-hop chains with the same two relations."""
         rng, where = self.rng, self.world.telling_of
         model = self.walk(2)
         if len(model) < 2:
@@ -269,9 +268,8 @@ class Sampler:
         return self.walk(self.rng.choice((1, 2, 2, 2, 3, 3, 4)))
 
     def coalitions(self, chains: Sequence[Sequence[Fact]]) -> list[int]:
-        """Positions of some of the passages that state each chain, with few others: what a credit
-        rule shows the reader. Where one is missing, it is a link in the middle as often as the
-        first or the last."""
+        """Positions of some of the passages that state each chain, with few others, as a credit
+        rule shows them to the reader. A missing link is as often in the middle as first or last."""
         rng, where = self.rng, self.world.telling_of
         shown: set[int] = set()
         lacking: set[int] = set()
@@ -293,7 +291,7 @@ class Sampler:
         return rng.sample(sorted(shown), len(shown))
 
     def beside(self, chains: Sequence[Sequence[Fact]]) -> list[int]:
-        """Positions of passages that could be taken for those of the chains, and others."""
+        """Positions of passages that resemble those of the chains, and of others."""
         facts = [fact for steps in chains for fact in steps]
         return self.distracted(set(), facts, max(BESIDE) + len(facts))
 
@@ -315,7 +313,7 @@ class Sampler:
         return rng.sample(sorted(shown), len(shown))
 
     def walk(self, hops: int) -> list[Fact]:
-        """A chain of fresh facts of the world, as long as it goes up to `hops`."""
+        """A chain of fresh facts of the world, of up to `hops` facts."""
         steps: list[Fact] = []
         options = [f for r in self.by_relation.values() for f in self.rng.sample(r, 1)]
         while options and len(steps) < hops:
@@ -324,7 +322,8 @@ class Sampler:
         return steps
 
     def pair(self, relation: str, facts: Sequence[Fact] | None = None) -> list[Fact]:
-        """Two facts of a relation with different subjects; half the time one object, if any."""
+        """Two facts of a relation with different subjects; half of the time with the same object,
+        if there are any."""
         pool = self.by_relation.get(relation, []) if facts is None else facts
         pool = [f for f in pool if f.relation == relation]
         if len(pool) < 2:
@@ -336,7 +335,7 @@ class Sampler:
         return [first, self.rng.choice(wanted)] if wanted else []
 
     def present(self, shape: str, told: Sequence[Fact]) -> GeneratedQuestion:
-        """A question that the told facts answer; of fewer hops when they hold no longer chain."""
+        """A question that the shown facts answer, of fewer hops if they form no longer chain."""
         rng = self.rng
         if shape == "fixed":
             return self.fixed()
@@ -353,7 +352,7 @@ class Sampler:
         raise ValueError("no facts are told")
 
     def chains(self, by_subject: dict[str, list[Fact]], hops: int) -> list[tuple[Fact, ...]]:
-        """All chains of told facts of this length, the last hop perhaps a fixed fact."""
+        """All chains of shown facts of this length; the last hop may be a fixed fact."""
         found: list[tuple[Fact, ...]] = [(f,) for facts in by_subject.values() for f in facts]
         for _ in range(hops - 1):
             longer: list[tuple[Fact, ...]] = []
@@ -371,7 +370,7 @@ class Sampler:
         return chain(self.rng, [self.rng.choice(list(FIXED_FACTS.values()))])
 
     def absent(self, shape: str, told: Sequence[Fact]) -> GeneratedQuestion:
-        """A question with a link that the told facts lack; that link is drawn at random."""
+        """A question with a link that the shown facts lack; that link is drawn at random."""
         rng = self.rng
         if shape == "fixed":
             return self.fixed()
@@ -385,7 +384,7 @@ class Sampler:
     def resolved(
         self, relations: Sequence[Relation], start: str, told: Sequence[Fact]
     ) -> tuple[list[Fact], bool]:
-        """The facts of a path, a link that is not told drawn at random, and whether any was."""
+        """The facts of a path, with links that are not shown drawn at random; whether any was."""
         known = {(f.subject, f.relation): f for f in told}
         steps, lacking = [], False
         for relation in relations:
@@ -398,7 +397,7 @@ class Sampler:
         return steps, lacking
 
     def absent_path(self, hops: int, told: Sequence[Fact]) -> tuple[tuple[Relation, ...], str]:
-        """Relations and a start: near the told facts, or leading into them, or anywhere."""
+        """Relations and a start: near the shown facts, or leading into them, or anywhere."""
         rng = self.rng
         draw = rng.random()
         if told and draw < 0.35 and hops > 1:  # a true chain, of which links are told
@@ -430,8 +429,8 @@ class Sampler:
     def partly_told(
         self, hops: int, told: Sequence[Fact]
     ) -> tuple[tuple[Relation, ...], str] | None:
-        """A chain of the world through a told fact; links that are not told are, where there are
-        such, of relations that are told of others: the reader shall not take those for it."""
+        """A chain of the world through a shown fact. Its missing links have, if possible, relations
+        that are shown of other entities, so that the reader learns not to confuse them."""
         rng = self.rng
         known, offered = set(told), {fact.relation for fact in told}
         steps: tuple[Fact, ...] = (rng.choice(told),)
@@ -469,7 +468,7 @@ class Sampler:
         return (comparison if shape == "comparison" else yesno)(rng, first, second)
 
     def anything(self, relation: Relation) -> str:
-        """An object of the right type that no passage speaks of."""
+        """An object of the right type that no passage mentions."""
         if relation.object in FIXED_NAMES and relation.object != "city":
             return self.rng.choice(FIXED_NAMES[relation.object])
         return self.forge.passing(relation.object)

@@ -2,8 +2,8 @@
 
     python -m hopscope.lab.hopland.make --out DIR
 
-writes `corpus.jsonl.gz` (`{id, title, text}`), `questions-dev.jsonl` and
-`questions-test.jsonl` again. All come from one world of test names, whose seed training
+rewrites `corpus.jsonl.gz` (`{id, title, text}`), `questions-dev.jsonl` and
+`questions-test.jsonl`. All come from one world of test names, whose seed training
 never uses. Invariant: a question names no entity of its reasoning but the first (or the two
 it compares), and no two questions of either split have the same facts.
 """
@@ -35,7 +35,7 @@ SEED = 2_000_003
 SCALE = 256
 
 SIZES: dict[DatasetSplit, int] = {"dev": 200, "test": 400}
-"""Chains of each hop count in a split; the other kinds have a third as many."""
+"""Questions of each hop count in a split; the other kinds have a third as many."""
 
 
 def _row(identity: str, shape: Shape, asked: GeneratedQuestion, made: World) -> dict[str, object]:
@@ -59,7 +59,7 @@ def _loops(steps: Iterable[Fact]) -> bool:
 
 
 def _ask(rng: random.Random, sampler: Sampler, shape: Shape, hops: int) -> GeneratedQuestion | None:
-    """One question of this shape, or None when the draw did not work out."""
+    """One question of this shape, or None if the draw failed."""
     if shape == "comparison" and (pair := sampler.pair(rng.choice(sorted(COMPARISONS)))):
         return comparison(rng, *pair)
     if shape == "yesno" and (pair := sampler.pair(rng.choice(sorted(SAME)))):

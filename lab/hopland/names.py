@@ -1,8 +1,8 @@
-"""Names put together from syllables, so that a name never seen is made of known pieces.
+"""Names composed of syllables, so that an unseen name consists of known pieces.
 
-Invariant: `split_of` sends every name to exactly one split by a hash of its full text.
-Worlds of the split "train" use only names of that split, so no entity that a test
-question speaks of was ever seen in training.
+Invariant: `split_of` assigns every name to exactly one split by a hash of its full text.
+Worlds of the split "train" use only names of that split, so training never sees an entity
+of a test question.
 """
 
 import hashlib
@@ -53,18 +53,18 @@ YEARS = range(1900, 2020)
 
 
 def split_of(name: str) -> Split:
-    """The split a full name belongs to: one name in five is kept for tests."""
+    """The split of a full name: one name in five is for tests."""
     digest = hashlib.sha256(name.encode()).digest()
     return "test" if digest[0] % 5 == 0 else "train"
 
 
 def word(rng: random.Random) -> str:
-    """One made-up word, such as "Balvik"."""
+    """One invented word, such as "Balvik"."""
     return rng.choice(STEMS) + rng.choice(ENDINGS)
 
 
 def draw(kind: EntityKind, rng: random.Random) -> str:
-    """Any name of this kind, whatever its split."""
+    """A name of this kind, of either split."""
     match kind:
         case "person":
             return f"{rng.choice(GIVEN_NAMES)} {word(rng)}"
@@ -89,7 +89,7 @@ def draw(kind: EntityKind, rng: random.Random) -> str:
 
 
 class Forge:
-    """Draws names of one split, none twice and none that is reserved."""
+    """Draws names of one split, none twice and none of the reserved ones."""
 
     def __init__(self, rng: random.Random, split: Split, reserved: frozenset[str]) -> None:
         self._rng = rng
@@ -97,13 +97,13 @@ class Forge:
         self._taken = set(reserved)
 
     def fresh(self, kind: EntityKind) -> str:
-        """A name not drawn before; it counts as taken from now on."""
+        """A new name, which is not drawn again."""
         name = self.passing(kind)
         self._taken.add(name)
         return name
 
     def passing(self, kind: EntityKind) -> str:
-        """A name that no entity bears, and that stays free."""
+        """A name of no entity, which may be drawn again."""
         while True:
             name = draw(kind, self._rng)
             if name not in self._taken and split_of(name) == self._split:

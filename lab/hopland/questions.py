@@ -1,7 +1,7 @@
 """Questions over facts: chains of 1 to 4 hops, comparisons and yes/no questions.
 
-Invariant: a question is made from its facts alone (`steps`, in order), so its answer,
-its reasoning and its gold passages all follow from them.
+Invariant: a question consists of its facts alone (`steps`, in order), so they determine its
+answer, its reasoning and its gold passages.
 """
 
 import random
@@ -43,7 +43,7 @@ SAME: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class GeneratedQuestion:
-    """A question with everything that follows from its facts."""
+    """A question with its facts, its reasoning and its answer."""
 
     text: str
     answer: str
@@ -53,7 +53,7 @@ class GeneratedQuestion:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """One canonical sentence per fact; its object stands before the final stop."""
+        """One canonical sentence per fact, with its object right before the final stop."""
         return tuple(
             RELATIONS[f.relation].canonical.format(s=f.subject, o=f.object) for f in self.steps
         )
@@ -89,7 +89,7 @@ def yesno(rng: random.Random, first: Fact, second: Fact) -> GeneratedQuestion:
 
 
 def path(rng: random.Random, kind: EntityKind, hops: int) -> tuple[Relation, ...] | None:
-    """A random typed sequence of relations that begins at a kind, or None at a dead end."""
+    """A random typed sequence of relations from a kind, or None at a dead end."""
     taken: list[Relation] = []
     for left in reversed(range(hops)):
         options = [r for r in about(kind) if not left or about(r.object)]

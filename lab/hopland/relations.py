@@ -1,8 +1,8 @@
-"""The relations of Hopland and the ways to say and to ask them.
+"""The relations of Hopland with their phrasings as statements and questions.
 
-Invariant: the last passage phrasing of each relation is held out; training text never
-uses it. `{s}` stands for the subject, `{o}` for the object, which always comes last: a small
-causal reader cannot mark an object whose relation it has not read yet (docs/reader.md).
+Invariant: the last passage phrasing of each relation is held out of training text. `{s}` stands
+for the subject, `{o}` for the object, which always comes last: a small causal reader cannot mark
+an object before it has read the relation (docs/reader.md).
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Relation:
     subject: EntityKind
     object: EntityKind
     canonical: str
-    """The sentence a chain of thought uses for this hop."""
+    """The sentence for this hop in a chain of thought."""
     noun: tuple[str, ...]
     """Noun phrases for the object, to be nested in longer questions."""
     questions: tuple[str, ...]
@@ -27,12 +27,12 @@ class Relation:
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """The phrasings training may use."""
+        """The phrasings for training."""
         return self.phrasings[:-1]
 
     @property
     def unseen(self) -> str:
-        """The phrasing only tests use."""
+        """The phrasing that only tests use."""
         return self.phrasings[-1]
 
 

@@ -1,8 +1,8 @@
-"""What the reader shall say to each prompt of the product, one function a prompt.
+"""The reader's target for each prompt of the product, one function per prompt.
 
-Invariants: the prompts are those that the workflows send, built by the product's own functions, but
-that the end of a ranking is practised without passages; and what is to be said follows from the
-question's facts and from what the passages tell.
+Invariants: the product's own functions build the prompts, as the workflows send them, except that
+the end of a ranking is trained without passages; and each target follows from the question's facts
+and from the facts of the passages.
 """
 
 import random
@@ -27,37 +27,37 @@ from hopscope.workflows.flare import questions
 from hopscope.workflows.self_ask import dialogue_form
 
 FEW_TOKENS = 3.0
-"""What the tokens of a verdict count: each decides much, and there are few of them."""
+"""The loss weight of a verdict's tokens: they are few and decide much."""
 JUDGMENTS = {True: "My judgment: Yes, it has utility.", False: "My judgment: No, it has none."}
 
 
 @dataclass(frozen=True)
 class Cue:
-    """Where a part of what is said can be read, which guides attention in training."""
+    """The source of a part of the target, which guides attention in training."""
 
     start: int
     end: int
-    """The part, in characters of what the reader writes."""
+    """The part, in characters of the target."""
     facts: tuple[Fact, ...] = ()
-    """It is the object of the last, which the facts before lead to."""
+    """The part is the object of the last fact; the earlier ones lead to it."""
     number: bool = False
-    """Or it is the number, in a dialogue, of the passage that tells the last."""
+    """Whether the part is instead the number, in a dialogue, of the passage that states it."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """The last message of a prompt, and what the reader shall say to it."""
+    """The last message of a prompt, and the reader's target."""
 
     kind: str
     user: str
     said: str
     begun: str = ""
-    """What the prompt lets the reader have written already; it is not learned."""
+    """The beginning of the reply that the prompt contains; it is not learned."""
     cues: tuple[Cue, ...] = ()
     faint: int | None = None
-    """From this character of what is said on the loss counts little: a list's tail."""
+    """From this character of the target on the loss has a low weight: a list's tail."""
     weight: float = 1.0
-    """What each of its tokens counts in the loss."""
+    """The loss weight of each of its tokens."""
     absent: bool = False
     """Whether the passages lack a fact that the answer needs."""
 
@@ -76,21 +76,21 @@ class Scene:
 
     @property
     def facts(self) -> frozenset[Fact]:
-        """All that the passages tell."""
+        """All facts of the passages."""
         return frozenset(fact for facts in self.told for fact in facts)
 
     def known(self, fact: Fact) -> bool:
-        """Whether the passages tell it or it stands in every world."""
+        """Whether the passages state the fact or it holds in every world."""
         return fact in self.facts or FIXED_FACTS.get((fact.subject, fact.relation)) == fact
 
     @property
     def lacking(self) -> bool:
-        """Whether some fact that the answer needs is not known."""
+        """Whether a fact that the answer needs is unknown."""
         return not all(map(self.known, self.asked.steps))
 
     @property
     def gold(self) -> list[int]:
-        """Numbers, from 1, of the passages that tell a fact of the question, in its order."""
+        """Numbers, from 1, of the passages that state facts of the question, in its order."""
         found = [
             number
             for step in self.asked.steps
@@ -112,14 +112,14 @@ def _task(scene: Scene, task: str) -> str:
 
 
 def _direct(scene: Scene, start: int = 0) -> tuple[Cue, ...]:
-    """A short answer is read at the last fact, found by way of the facts before it."""
+    """The source of a short answer: the last fact, by way of the facts before it."""
     if scene.asked.kind != "chain":
         return ()
     return (Cue(start, start + len(scene.asked.answer), scene.asked.steps),)
 
 
 def _sentences(scene: Scene, text: str, start: int = 0) -> tuple[Cue, ...]:
-    """Each sentence is read at its own fact."""
+    """The source of each sentence: its own fact."""
     cues = []
     for sentence, fact in zip(scene.asked.sentences, scene.asked.steps, strict=True):
         at = text.find(sentence, start)
@@ -147,7 +147,7 @@ def reasoned(scene: Scene) -> Turn:
 
 
 def search(scene: Scene) -> Turn:
-    """FLARE-instruct: write on up to the first fact that is not known, and search for that."""
+    """FLARE-instruct: continue up to the first unknown fact, and search for it."""
     sentences, steps = scene.asked.sentences, scene.asked.steps
     done = scene.rng.choice((0, 0, *range(len(steps) + 1)))
     begun = " ".join(sentences[:done])
@@ -166,7 +166,7 @@ def search(scene: Scene) -> Turn:
 
 
 def self_ask(scene: Scene) -> Turn:
-    """Follow-up questions and their answers; a question of one fact needs none."""
+    """Self-Ask: follow-up questions and their answers; a question of one fact needs none."""
     asked, text = scene.asked, dialogue_form.OPENING
     cues: list[Cue] = []
     if len(asked.steps) == 1:
@@ -187,7 +187,7 @@ def self_ask(scene: Scene) -> Turn:
 
 
 def information(scene: Scene) -> Turn:
-    """An implicit answer: the facts that are needed."""
+    """An implicit answer: the necessary facts."""
     said = _information(scene)
     return Turn(
         "information",
@@ -202,12 +202,12 @@ def _information(scene: Scene) -> str:
 
 
 def background(scene: Scene) -> Turn:
-    """EoR's parametric knowledge: a document of the facts that are needed."""
+    """EoR's parametric knowledge: a document of the necessary facts."""
     return Turn("background", _task(scene, BACKGROUND_TASK), " ".join(scene.asked.sentences))
 
 
 def summarise(scene: Scene) -> Turn:
-    """What the documents tell of what is needed; of none of it, the first fact they tell."""
+    """A summary: the necessary facts that the documents state, else their first fact."""
     steps = [f for f in scene.asked.steps if f in scene.facts] or list(scene.told[0][:1])
     canonical = [RELATIONS[f.relation].canonical.format(s=f.subject, o=f.object) for f in steps]
     said = " ".join(dict.fromkeys(canonical))
@@ -217,13 +217,13 @@ def summarise(scene: Scene) -> Turn:
 
 
 def enough(scene: Scene) -> Turn:
-    """Whether the passages and what is known by heart hold the answer."""
+    """Whether the passages and the fixed facts contain the answer."""
     said = "No" if scene.lacking else "Yes"
     return Turn("enough", _task(scene, self_report.TASK), said, weight=FEW_TOKENS)
 
 
 def expand(scene: Scene) -> Turn:
-    """FLARE's explicit queries: the phrase that a span of the draft begins."""
+    """FLARE's explicit queries: the phrase at a span of the draft."""
     user, fact = _draft(scene)
     words = fact.object.split()
     span = " ".join(words[: scene.rng.randint(1, len(words))])
@@ -246,12 +246,12 @@ def _draft(scene: Scene) -> tuple[str, Fact]:
 
 
 def rewrite(scene: Scene) -> Turn:
-    """The query that finds the first passage needed."""
+    """The query for the first necessary passage."""
     return Turn("rewrite", scene.asked.text, _query(scene.asked.steps[0]))
 
 
 def same(scene: Scene) -> Turn:
-    """Whether two answers say the same; equal ones are never asked about."""
+    """Whether two answers say the same; equal ones do not occur."""
     asked, rng = scene.asked, scene.rng
     alike = rng.random() < 0.5
     name = asked.answer if alike else scene.other
@@ -324,7 +324,7 @@ def _select(scene: Scene, user: str, first: Form | None) -> Turn:
     elif first == "implicit":
         said = f"{_information(scene)}\n"
         cues += _sentences(scene, said)
-    # In the order of the reasoning: the least number would have to be found before any is said.
+    # In the order of the reasoning: ascending numbers would need a search before the first.
     said, numbered = _numbered(scene, said + "My selection:[", scene.gold, ",")
     kind = "select" if first is None else f"select after {first}"
     return Turn(
@@ -337,7 +337,7 @@ def _select(scene: Scene, user: str, first: Form | None) -> Turn:
 
 
 def _rank(scene: Scene, user: str) -> Turn:
-    """The useful ones in the order of the reasoning, then the others as they stood."""
+    """The useful ones in the order of the reasoning, then the others in their given order."""
     gold = scene.gold
     rest = [n for n in range(1, len(scene.passages) + 1) if n not in gold]
     said, cues = _numbered(scene, "", [*gold, *rest], " > ")
@@ -346,8 +346,8 @@ def _rank(scene: Scene, user: str) -> Turn:
 
 
 def tail(scene: Scene) -> Turn:
-    """The end of a ranking: those not named yet, as they stood. It hangs on no passage, so it is
-    practised without any, in lists of all lengths."""
+    """The end of a ranking: the passages not ranked yet, in their given order. It depends on no
+    text, so it is trained without passages, in lists of all lengths."""
     rng = scene.rng
     count = rng.choice((*range(2, 10), 10, 10, 10, *range(11, 21)))
     named = rng.sample(range(1, count + 1), min(count - 1, rng.choice((0, 1, 1, 2, 2, 3, 4))))
@@ -372,8 +372,8 @@ def _numbered(
 
 
 def _leading(scene: Scene, number: int) -> tuple[Fact, ...]:
-    """The facts that lead to what this passage tells of the question, that last; none if it tells
-    nothing of it."""
+    """The facts that lead to this passage's fact of the question, which comes last; empty if the
+    passage states none."""
     steps = scene.asked.steps
     told = [place for place, step in enumerate(steps) if step in scene.told[number - 1]]
     if not told:
@@ -404,7 +404,7 @@ OPENINGS: tuple[tuple[tuple[Message, ...], Task, float], ...] = (
     (item.pointwise("", Passage(text="."), "", "explicit", None).messages[:-1], pointwise, 3.0),
     (item.ranking("", (), "", "explicit", "utility").messages[:-1], tail, 4.0),
 )
-"""Prompts that open in their own way and show no documents there."""
+"""Prompts with an opening of their own, without documents."""
 
 
 def drawn(rng: random.Random, tasks: Sequence[tuple[Task, float]]) -> Task:
@@ -413,5 +413,5 @@ def drawn(rng: random.Random, tasks: Sequence[tuple[Task, float]]) -> Task:
 
 
 def made(task: Task, scene: Scene) -> Turn:
-    """A task's turn, which knows whether its evidence lacks."""
+    """A task's turn, marked if its evidence lacks a fact."""
     return replace(task(scene), absent=scene.lacking)

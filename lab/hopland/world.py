@@ -1,7 +1,7 @@
-"""A world made from a seed: entities, facts about them, and passages that tell the facts.
+"""A world generated from a seed: entities, facts about them, and passages that state the facts.
 
-Invariants: the same arguments give the same world; each fresh fact stands in exactly one
-passage, so removing that passage removes the fact; the 50 countries and their 200 facts
+Invariants: the same arguments give the same world; exactly one passage states each fresh
+fact, so removing that passage removes the fact; the 50 countries and their 200 facts
 (`FIXED_FACTS`) are the same in every world.
 """
 
@@ -15,13 +15,13 @@ from hopscope.lab.hopland.relations import FIXED, RELATIONS, Relation, about
 from hopscope.runtime.types import Passage
 
 Phrasing = Literal["plain", "seen", "unseen", "mixed"]
-"""Which passage phrasings a world uses: the first of each relation, those of training, only
-the held-out one, or all."""
+"""The passage phrasings of a world: the first of each relation, those for training, only the
+held-out one, or all."""
 
 FRESH_KINDS: tuple[EntityKind, ...] = ("person", "film", "city", "company", "university")
 Density = Literal["dense", "sparse"]
 """Dense: many facts in passages of one to three each. Sparse: fewer, in as few passages as
-can hold them, so that a search for an entity finds what there is to know about it."""
+can hold them, so that a search for an entity returns all its facts."""
 
 OMITTED: dict[Density, float] = {"dense": 0.25, "sparse": 0.5}
 """The share of possible facts that a world leaves out."""
@@ -57,7 +57,7 @@ class World:
     """The position in `tellings` of the passage that states a fact."""
 
     def object_of(self, subject: str, relation: str) -> str | None:
-        """The object of a fresh or fixed fact, or None when the world does not say."""
+        """The object of a fresh or fixed fact, or None if the world has no such fact."""
         fact = self.facts.get((subject, relation)) or FIXED_FACTS.get((subject, relation))
         return fact.object if fact else None
 
@@ -92,7 +92,7 @@ RESERVED = frozenset(name for names in FIXED_NAMES.values() for name in names)
 
 @functools.cache
 def sizes(scale: int) -> dict[EntityKind, int]:
-    """How many entities of each fresh kind a world of this scale has."""
+    """The number of entities of each fresh kind in a world of this scale."""
     shares: dict[EntityKind, int] = {
         "person": 8,
         "film": 4,
@@ -111,7 +111,7 @@ def make(
     phrasing: Phrasing = "seen",
     density: Density = "dense",
 ) -> World:
-    """Make the world of this seed; it has 18 entities for each unit of `scale`."""
+    """Generate the world of this seed, with 18 entities for each unit of `scale`."""
     rng = random.Random(f"hopland {seed} {split} {scale}")
     forge = Forge(rng, split, RESERVED)
     entities = {k: tuple(forge.fresh(k) for _ in range(n)) for k, n in sizes(scale).items()}
@@ -137,7 +137,7 @@ def _facts(
     rng: random.Random, forge: Forge, entities: dict[EntityKind, tuple[str, ...]], omitted: float
 ) -> dict[tuple[str, str], Fact]:
     facts: dict[tuple[str, str], Fact] = {}
-    # Few objects per relation, so that two subjects often share one: yes/no questions need it.
+    # Few objects per relation, so that subjects often share one, which yes/no questions need.
     pools = {
         name: rng.sample(entities[r.object], max(2, len(entities[r.object]) // 2))
         for name, r in RELATIONS.items()
