@@ -196,7 +196,7 @@ def test_sources_are_built_from_their_names() -> None:
         ({"pool": "Wiki@"}, "character 6"),
         ({"sources": "SE"}, "give NAME=KIND:WHERE"),
         ({"sources": "SE=nothing:x"}, "no 'nothing' among retrievers"),
-        ({"sources": "PK=searxng:http://h"}, "the name PK is taken"),
+        ({"sources": "PK=searxng:http://h"}, "the name PK is reserved"),
         ({"sources": "SE@5=searxng:http://h"}, "is no plain name"),
         ({"sources": "SE=searxng:h"}, "give its address"),
         ({"similarities": "emm=1"}, "similarity 'emm' is unknown"),
