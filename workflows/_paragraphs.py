@@ -1,4 +1,4 @@
-"""Paragraphs as workflows show them: near-duplicates left out, long ones cut."""
+"""Paragraphs for prompts: near-duplicates left out, long ones cut."""
 
 from collections.abc import Iterable
 
@@ -8,21 +8,21 @@ from hopscope.runtime.texts.shortening import cut
 from hopscope.runtime.types import Hit, Passage
 
 DUPLICATE_RATIO = 90
-"""Similarity in percent, of title and of text, from which two paragraphs count as one (IRCoT)."""
+"""From this similarity of title and of text, in percent, two paragraphs count as one (IRCoT)."""
 
 
 def same(one: Passage, other: Passage) -> bool:
-    """Whether two paragraphs are near enough to be the same."""
+    """Whether two paragraphs are near-duplicates."""
     pairs = (one.title, other.title), (one.text, other.text)
-    # Told what counts, the library gives up early: all it would take grows with the square.
+    # The cutoff lets the library stop early: the full ratio takes quadratic time.
     return all(fuzz.ratio(*pair, score_cutoff=DUPLICATE_RATIO) for pair in pairs)
 
 
 def fresh(held: Iterable[Passage], hits: Iterable[Hit], *, longest: int, shown: int) -> list[Hit]:
-    """The hits of at most `longest` words that are near none of those held or taken before.
+    """The hits of at most `longest` words that repeat no paragraph held or taken before.
 
-    They are cut to the `shown` words here, so that evidence is what a model reads: a meter must
-    not credit text that nobody saw.
+    They are cut to `shown` words here, so that the evidence is the text that a model reads: a
+    meter must not credit unseen text.
     """
     known, taken = list(held), []
     for hit in hits:

@@ -1,15 +1,15 @@
-"""FLARE-instruct: the model itself asks for a search where it needs one, `[Search(query)]`.
+"""FLARE-instruct: the model itself requests a search where it needs one, `[Search(query)]`.
 
 Jiang, Xu, Gao, Sun, Liu, Dwivedi-Yu, Yang, Callan, Neubig: Active Retrieval Augmented
 Generation, EMNLP 2023 (arXiv 2305.06983), section 3.1.
 
-    START ── generate ──┬── END  no search asked for
+    START ── generate ──┬── END  no search requested
                 ↑       │
                 └── retrieve
 
-The authors favour "[" while the model writes and forbid it right after a search. A reader port
-has no such bias on tokens; `max_searches` bounds the loop instead: once they are spent, the task
-no longer offers the search.
+The authors favour "[" while the model writes and forbid it right after a search. The reader port
+cannot bias tokens, so `max_searches` bounds the loop instead: after the last search the task no
+longer offers one.
 """
 
 import re
@@ -33,11 +33,11 @@ SEARCH_TASK = (
 )
 SEARCH = re.compile(r"\[\s*search\s*\(([^\n]*?)(?:\)\s*\]|\n|\Z)", re.IGNORECASE)
 LONGEST_QUERY = 64
-"""Words of a query; of a longer one the last."""
+"""The most words of a query; a longer one keeps its last."""
 
 
 def asked(text: str) -> tuple[str, str | None]:
-    """The text before the first search, and its query; None where no search is asked for."""
+    """The text before the first search, and its query; None if there is no search."""
     found = SEARCH.search(text)
     if found is None:
         return text, None
@@ -47,7 +47,7 @@ def asked(text: str) -> tuple[str, str | None]:
 
 @step("generate")
 def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: int) -> FlareUpdate:
-    """Write on until a search is asked for; it leaves no trace in the answer."""
+    """Continue the answer up to a search, which is cut out of the answer."""
     text = state.get("text", "")
     past = state.get("queries", ())
     spent = len(past) >= max_searches
@@ -80,7 +80,7 @@ def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: in
 
 @step("retrieve")
 def retrieve(state: FlareState, deps: Deps, *, k: int) -> FlareUpdate:
-    """What is found replaces what was there."""
+    """The passages of the new search replace the earlier ones."""
     [hits] = deps.retriever.search([state["queries"][-1]], k=k)
     return {"evidence": merge((), hits)}
 
@@ -92,8 +92,8 @@ def next_step(state: FlareState) -> Literal["retrieve", "__end__"]:
 def build(
     *, k: Count = 2, max_searches: NonNegativeInt = 10, max_tokens: Count = 256
 ) -> FlareGraph:
-    """`max_tokens` bounds the answer, the queries in it included. A search without a query
-    searches for the question."""
+    """`max_tokens` bounds the answer with its queries. A search without a query searches for the
+    question."""
     graph = FlareGraph(FlareState, context_schema=Deps)
     graph.add_node("generate", generate(max_searches=max_searches, max_tokens=max_tokens))
     graph.add_node("retrieve", retrieve(k=k))

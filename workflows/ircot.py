@@ -34,7 +34,7 @@ EQUATION = re.compile(r"\d [+-] \d[\d,]*+(?:\.\d++)?+(?<=\d) = \d")
 
 
 def next_query(question: str, thoughts: Sequence[str]) -> str:
-    """The last sentence that states something new, else the question; question words dropped. As in
+    """The last sentence that states a new fact, else the question, without question words. As in
     the authors' code, equations are spaced sums and differences, and "Who?" stays."""
     facts = [
         thought
@@ -88,8 +88,8 @@ def next_step(state: State) -> Literal["retrieve", "read"]:
 
 @step("generate")
 def read(state: State, deps: Deps, *, reader: bool) -> Update:
-    """Answer afresh from the paragraphs: the chain only served to find them. Without `reader` the
-    answer is taken from the chain, if there is one."""
+    """Answer anew from the paragraphs; the chain only served to retrieve them. Without `reader`
+    the answer is extracted from the chain, if there is one."""
     thoughts = state.get("thoughts", ())
     text = write(state, deps) if reader or not thoughts else " ".join(thoughts)
     answer = extract_answer(text)
@@ -105,8 +105,8 @@ def build(
     longest: Count = 600,
     reader: bool = True,
 ) -> Graph:
-    """`cap` bounds the paragraphs held, paragraphs of more words than `longest` are not taken;
-    `reader=false` takes the answer from the chain."""
+    """`cap` bounds the paragraphs held; paragraphs of more than `longest` words are left out;
+    `reader=false` extracts the answer from the chain."""
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", retrieve(k=k, cap=cap, longest=longest))
     graph.add_node("reason", reason(max_steps=max_steps))

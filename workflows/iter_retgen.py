@@ -27,7 +27,7 @@ Output = Literal["answer", "reasoning"]
 
 @step("retrieve")
 def retrieve(state: State, deps: Deps, *, k: int) -> Update:
-    """The paragraphs found replace the earlier ones."""
+    """The new paragraphs replace the earlier ones."""
     written = state.get("thoughts", ("",))[-1]
     query = f"{state['question'].text} {written}".strip()
     [hits] = deps.retriever.search([query], k=k)
@@ -88,7 +88,7 @@ def build(
     stop_when_stable: bool = False,
 ) -> Graph:
     """`output=reasoning` writes a chain of thought each time, as the paper does for multi-hop
-    questions (give it some 300 tokens); `answer` is the code of FlashRAG."""
+    questions (give it some 300 tokens); `output=answer` follows FlashRAG's code."""
     graph = Graph(State, context_schema=Deps)
     graph.add_node("retrieve", retrieve(k=k))
     graph.add_node(

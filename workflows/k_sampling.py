@@ -1,4 +1,4 @@
-"""k-sampling: judge the passages in their own and in shuffled orders, keep what most choose.
+"""k-sampling: judge the passages in their own and in shuffled orders, keep the majority's choice.
 
 Zhang, Zhang, Guo, de Rijke, Fan, Cheng: Are Large Language Models Good at Utility Judgments?,
 SIGIR 2024 (arXiv 2403.19216); each judgment is a UJ-ExpA reply, as in ITEM (arXiv 2406.11290).
@@ -29,8 +29,8 @@ LOOP = ["judge_utility", "vote"]
 def shuffled(
     passages: tuple[Passage, ...], seed: int, question: str, t: int
 ) -> tuple[Passage, ...]:
-    """The order of sample `t`: the given one at first, then one that depends on the arguments
-    alone, not on the samples before."""
+    """The passages in the order of sample `t`: the given order first, then shuffles that depend
+    on the arguments alone, not on earlier samples."""
     if t == 0:
         return passages
     return tuple(Random(digest(str(seed), question, str(t))).sample(passages, len(passages)))
@@ -52,7 +52,7 @@ def next_step(state: State, *, k: int) -> str:
 
 @step("vote")
 def vote(state: State, deps: Deps) -> Update:
-    """Keep what more than half of the samples chose: four of six by default."""
+    """Keep the passages that more than half of the samples chose: four of six by default."""
     votes = Counter(key for ballot in state["ballots"] for key in ballot)
     half = len(state["ballots"]) / 2
     return choose(state, [p for p in state["candidates"] if votes[p.key] > half], None)

@@ -1,7 +1,7 @@
-"""The questions of a file, whatever form it has, all checked before the first is asked.
+"""The questions of a file in any known form, all checked before the first run.
 
-The form is told from the first record, and every other must have it too. `hopland:dev` and
-`hopland:test` name the questions that come with the package.
+The first record determines the form, which every other record must have, too. `hopland:dev` and
+`hopland:test` name the embedded questions.
 """
 
 from importlib import import_module
@@ -25,26 +25,25 @@ class Dataset(Record):
     """Questions, in the order of the file."""
 
     name: str
-    """The file's name without endings; what an experiment is called by default."""
+    """The file's name without endings; the default name of an experiment."""
     form: str
     entries: tuple[DatasetEntry, ...]
     replaced: int = 0
-    """Questions in which U+FFFD stands for half of a surrogate pair."""
+    """The number of questions in which U+FFFD replaces half of a surrogate pair."""
 
     @property
     def digest(self) -> str:
-        """Hash of all questions and what is told of them; the same for the same in another form or
-        place."""
+        """Hash of all questions with their properties, independent of the file's form and place."""
         return digest(*(entry.hash for entry in self.entries))
 
     def choose(
         self, *, limit: int | None = None, ids: tuple[str, ...] = (), order: Order = "file"
     ) -> list[DatasetEntry]:
-        """The questions of these ids, as they are named; or all in that order; of them the first
-        `limit`.
+        """The questions with these ids, in the order of the ids, or else all in this order; of
+        them the first `limit`.
 
         Raises:
-            UsageError: there is no question of such an id.
+            UsageError: no question has such an id.
         """
         chosen = (
             list(self.entries)
@@ -62,7 +61,7 @@ class Dataset(Record):
 
 
 def location(data: str | Path) -> str:
-    """The name of embedded questions, or the full path of a file, which any folder can use."""
+    """The name of embedded questions, or the full path of a file, valid from any folder."""
     return str(data) if str(data) in EMBEDDED else str(Path(data).expanduser().resolve())
 
 
@@ -70,8 +69,8 @@ def load(place: str) -> Dataset:
     """Read and check a file of JSON lines or one JSON list, which may be gzipped.
 
     Raises:
-        UsageError: there are no embedded questions of such a name.
-        CorpusError: a record is broken, of no known form, or comes twice; the message has the line.
+        UsageError: no embedded questions have this name.
+        CorpusError: a record is malformed, of no known form, or repeated; the message has the line.
     """
     if place in EMBEDDED:
         split = place.partition(":")[2]
@@ -82,12 +81,12 @@ def load(place: str) -> Dataset:
             return _load(path, name=place.replace(":", "-"))
     path = Path(place).expanduser()
     if place.partition(":")[0] == "hopland" and not path.exists():
-        raise UsageError(f"no questions {place!r} come along: choose from {', '.join(EMBEDDED)}")
+        raise UsageError(f"no embedded questions {place!r}: choose from {', '.join(EMBEDDED)}")
     return _load(path, name=path.name.partition(".")[0] or path.name)
 
 
 def _stratum(entry: DatasetEntry) -> tuple[str, str]:
-    """Number of hops and kind, as far as these are known."""
+    """Number of hops and kind, if known."""
     return str(entry.hops), entry.kind
 
 
@@ -117,7 +116,7 @@ def _load(path: Path, *, name: str) -> Dataset:
         lines[key] = record.line
         entries.append(entry)
     if form is None:
-        raise CorpusError(f"{path} holds no questions: give one JSON object a line")
+        raise CorpusError(f"{path} holds no questions: give one JSON object per line")
     return Dataset(
         name=name, form=_name(form), entries=tuple(entries), replaced=records.reading.replaced
     )
@@ -127,7 +126,7 @@ def _form(record: dict[str, object]) -> ModuleType:
     """The form of a record.
 
     Raises:
-        Malformed: it has none that is known.
+        Malformed: the form is unknown.
     """
     names = components.names(datasets)
     for name in names:

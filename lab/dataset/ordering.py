@@ -1,4 +1,4 @@
-"""The order in which the questions of a file are taken, and which of them a limit takes."""
+"""The order of a file's questions, and the selection under a limit."""
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
@@ -7,22 +7,22 @@ from typing import Literal, TypeVar
 from hopscope.runtime.types import Record, digest
 
 Order = Literal["file", "stratified"]
-"""`file` takes questions as they stand there, `stratified` as the function of that name says."""
+"""`file` keeps the file's order; `stratified` is the function of that name."""
 SEED = "hopscope:order:0"
-"""Of the order: another would make another of the same questions."""
+"""The salt of the order's hash: another salt gives another order of the same questions."""
 
 Item = TypeVar("Item")
 
 
 class Sample(Record):
-    """Which questions of a file were taken."""
+    """The questions selected from a file."""
 
     order: Order
     limit: int
     of: int
-    """Questions there are."""
+    """The number of questions in the file."""
     questions: tuple[str | int, ...]
-    """Those taken, in the order they were: their ids, or numbers of their records from 1."""
+    """The selected questions in order: their ids, or numbers of their records from 1."""
 
 
 def sample(
@@ -34,13 +34,13 @@ def sample(
     key: Callable[[Item], str],
     named: Callable[[Item], str | int],
 ) -> tuple[Sequence[Item], Sample | None]:
-    """The first `limit` items in that order, and a record of which they are; without a limit all
-    as they stand, and no record.
+    """The first `limit` items in that order, and a record of the selection; without a limit all
+    items in their given order, and no record.
 
     Args:
         stratum: the kind of an item.
-        key: what tells an item from others, on which its place hangs.
-        named: how the record names an item.
+        key: the identity of an item, which determines its place.
+        named: the name of an item in the record.
     """
     if limit is None:
         return items, None
@@ -53,11 +53,11 @@ def sample(
 def stratified(
     items: Iterable[Item], *, stratum: Callable[[Item], tuple[str, ...]], key: Callable[[Item], str]
 ) -> list[Item]:
-    """The items in an order each beginning of which has its share of every stratum and is drawn by
-    chance within them.
+    """The items in an order in which every prefix has each stratum in proportion, with random
+    items of each.
 
-    The order hangs on the items alone: it is the same for every seed of sampling, so that
-    experiments of different seeds ask the same questions, and a larger limit only adds some.
+    The order depends on the items alone, not on a seed, so that experiments of different seeds use
+    the same questions, and a larger limit only adds some.
     """
     strata: dict[tuple[str, ...], list[Item]] = {}
     for item in items:
@@ -65,6 +65,6 @@ def stratified(
     placed: list[tuple[float, tuple[str, ...], Item]] = []
     for kind, own in strata.items():
         own.sort(key=lambda item: digest(SEED, key(item)))
-        # Evenly spread over the whole: of a larger stratum some come earlier.
+        # Each stratum is spread evenly over the order; a larger one has earlier items.
         placed += [((at + 0.5) / len(own), kind, item) for at, item in enumerate(own)]
     return [item for _, _, item in sorted(placed, key=itemgetter(0, 1))]

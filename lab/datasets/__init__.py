@@ -1,9 +1,9 @@
-"""The forms in which datasets of questions come, one file each.
+"""The known forms of question datasets, one file each.
 
-A form is a module with `matches(record)`, true of its records and no other form's, and
-`read(record)`, which reads one or raises `Malformed`.
+A form is a module with `matches(record)`, True for its own records only, and `read(record)`,
+which reads a record or raises `Malformed`.
 """
 
 
 class Malformed(ValueError):
-    """A record is not of its form; says which field and what to do."""
+    """A record does not fit its form; the message names the field and the remedy."""

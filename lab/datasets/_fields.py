@@ -19,7 +19,7 @@ def entry(
     hops: int | None = None,
     supporting: Sequence[str] = (),
 ) -> DatasetEntry:
-    """What every form has: a text under `question`, and an id under the key `id` or none."""
+    """The fields of every form: a text under `question`, and an optional id under the key `id`."""
     asked = Question(
         text=text(record, "question"), answers=_distinct(answers), id=identity(record, id)
     )
@@ -27,16 +27,16 @@ def entry(
 
 
 def text(record: Fields, key: str) -> str:
-    """A text that is not empty."""
+    """A non-empty text."""
     value = record.get(key)
     if not isinstance(value, str) or not value.strip():
         got = "is missing" if value is None else f"is {_named(value)}"
-        raise Malformed(f"{key!r} {got}; it must be a text that is not empty")
+        raise Malformed(f"{key!r} {got}; it must be a non-empty text")
     return value
 
 
 def optional(record: Fields, *keys: str) -> str:
-    """The text under the first of the keys that has one; empty if none has."""
+    """The text under the first of the keys that has one, else an empty text."""
     for key in keys:
         if record.get(key) is not None:
             if not isinstance(record[key], str):
@@ -47,7 +47,7 @@ def optional(record: Fields, *keys: str) -> str:
 
 
 def identity(record: Fields, key: str) -> str:
-    """A text or a whole number, as text; empty if there is none."""
+    """A text or a whole number, as text; empty if missing."""
     value = record.get(key)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -65,7 +65,7 @@ def whole(record: Fields, key: str) -> int | None:
 
 
 def texts(record: Fields, key: str) -> list[str]:
-    """A list of texts; one text alone is a list of one, nothing the empty list."""
+    """A list of texts; a single text is a list of one, a missing field the empty list."""
     value = record.get(key)
     if value is None:
         return []
@@ -76,7 +76,7 @@ def texts(record: Fields, key: str) -> list[str]:
 
 
 def objects(record: Fields, key: str) -> list[Fields]:
-    """A list of objects, which may be missing."""
+    """A list of objects; empty if missing."""
     value = record.get(key)
     if value is None:
         return []

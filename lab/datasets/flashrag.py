@@ -1,8 +1,8 @@
 """FlashRAG's form for every dataset: `{id, question, golden_answers, metadata}`.
 
-Source: Jin et al. 2024, arXiv 2405.13576. The metadata is what the dataset had besides: of HotpotQA
-and 2WikiMultiHopQA `type` and `supporting_facts`. Beside it may stand `kind`, `hops` and
-`gold_titles`, which Hopland's questions have.
+Source: Jin et al. 2024, arXiv 2405.13576. The metadata contains the dataset's other fields, such as
+`type` and `supporting_facts` of HotpotQA and 2WikiMultiHopQA. `kind`, `hops` and `gold_titles`, as
+in Hopland's questions, are optional.
 """
 
 from hopscope.lab.datasets import Malformed

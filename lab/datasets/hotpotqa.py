@@ -1,14 +1,14 @@
 """HotpotQA, as released: `{_id, question, answer, type, level, supporting_facts, context}`.
 
 Source: Yang et al. 2018, arXiv 1809.09600. The `datasets` library calls the id `id`. Test sets have
-no answer; their questions have no gold.
+no answers, so their questions have no gold.
 """
 
 from hopscope.lab.datasets._fields import Fields, entry, optional, supporting_facts, texts
 from hopscope.store.experiments.records import DatasetEntry
 
 HOPS = 2
-"""Every question was written from two paragraphs."""
+"""The authors wrote every question from two paragraphs."""
 
 
 def matches(record: Fields) -> bool:

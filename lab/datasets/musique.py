@@ -2,7 +2,7 @@
 question_decomposition}`.
 
 Source: Trivedi et al. 2022, arXiv 2108.00573. The id begins with the shape of the question, such as
-`2hop` or `4hop3`. Questions that are not answerable from their paragraphs have no gold.
+`2hop` or `4hop3`. Questions that their paragraphs do not answer have no gold.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Our own form: `{id, question, answers, kind, hops, supporting}`, of which only the question must
-be there.
+"""Hopscope's own form: `{id, question, answers, kind, hops, supporting}`; only the question is
+required.
 
-`answers` are all that is right, `supporting` titles of passages. The kind may be called `type`, the
-titles `supporting_titles`, or stand in `passages` that say `is_supporting`.
+`answers` are all right answers, `supporting` titles of gold passages. The kind may be called
+`type`; the titles may be called `supporting_titles` or stand in `passages` with `is_supporting`.
 """
 
 from hopscope.lab.datasets._fields import Fields, entry, objects, optional, texts, whole

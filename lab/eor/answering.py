@@ -1,4 +1,4 @@
-"""The questions that EoR's weights are learned from, and the runs that answer them."""
+"""The training questions for EoR's weights, and the runs that answer them."""
 
 import logging
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ _log = logging.getLogger(__name__)
 def questions(
     dataset: str, limit: int | None, order: ordering.Order
 ) -> tuple[Sequence[Question], ordering.Sample | None]:
-    """The questions of a file, or `hopland` for its dev questions; the first `limit` in that order,
-    with a record of which they are.
+    """The questions of a file, or Hopland's dev questions for `hopland`: the first `limit` in this
+    order, and a record of the selection.
 
     Raises:
         CorpusError: a record lacks its question or its answers.
@@ -47,9 +47,9 @@ class Answered(NamedTuple):
 
     runs: list[Run]
     failed: int
-    """Questions left out."""
+    """The number of questions left out."""
     interrupted: bool
-    """Whether Ctrl-C ended it before all questions were asked."""
+    """Whether Ctrl-C stopped it before the last question."""
 
 
 def answer(workflow: Workflow, questions: Sequence[Question], deps: Deps) -> Answered:

@@ -1,11 +1,11 @@
-"""Learns the weights that EoR's voter goes by, from questions with known answers.
+"""Learns the weights of EoR's voter from questions with known answers.
 
-The pool answers each question once; the votes are then counted again and again with other weights,
-on similarities that were computed once. How right the answers are is piecewise constant in the
-weights, so the search starts several times and keeps the best of all it has seen.
+The pool answers each question once, and similarities are computed once; the search then repeats
+the votes with other weights. Accuracy is piecewise constant in the weights, so the search starts
+several times and keeps the best point of all.
 
-Source: Li et al. 2024 (arXiv 2405.20680), section 4.2: Nelder-Mead, all weights in [0, 0.6], exact
-match, BEM or the mean of both as what is made as high as can be; here it is any metrics.
+Source: Li et al. 2024 (arXiv 2405.20680), section 4.2: Nelder-Mead, all weights in [0, 0.6], with
+exact match, BEM or their mean as objective; here any metrics.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from hopscope.workflows.eor.voting import Floats, Rule
 from hopscope.workflows.eor.weights_file import Weights
 
 UPPER = 0.6
-"""Of every weight, so that no retriever decides alone."""
+"""The upper bound of every weight, so that no retriever decides alone."""
 
 QUESTION_KEYS = ("question", "query")
 ANSWER_KEYS = ("golden_answers", "answers", "answer")
@@ -42,17 +42,18 @@ class Found(NamedTuple):
 
 
 class Votes(NamedTuple):
-    """What the voter needs of all questions, whatever the weights."""
+    """The voter's data of all questions, independent of the weights."""
 
     similarities: Floats  # (question, similarity, answer, answer)
     right: Floats  # (question, answer): the mean of the metrics
 
 
 def questions(path: Path) -> list[Question]:
-    """A file of `{id, question, golden_answers}`; those without an answer teach nothing.
+    """The questions of a file of `{id, question, golden_answers}`.
 
     Raises:
         CorpusError: a record lacks its question or its answers.
+        UsageError: the file is empty.
     """
     records = JsonRecords(path)
     found: list[Question] = []
@@ -68,27 +69,30 @@ def questions(path: Path) -> list[Question]:
         id = str(record.value.get("id", len(found)))
         found.append(Question(text=text, answers=tuple(answers or ()), id=id))
     if not found:
-        raise UsageError(f"{path} holds no question")
+        raise UsageError(f"{path} holds no questions: give one JSON object per line")
     return found
 
 
 def votes(
     runs: Iterable[Run], metrics: Sequence[AnswerMetric] = ()
 ) -> tuple[tuple[str, ...], Votes]:
-    """The similarities that were used, by name, and the votes of finished runs.
+    """The names of the similarities used, and the votes of finished runs.
 
     Args:
-        metrics: how right an answer is, as their mean; none is exact match. A question that one
-            of them cannot measure teaches nothing.
+        metrics: an answer's correctness is their mean; empty is exact match. Questions that one
+            of them cannot measure are left out.
 
     Raises:
-        HopscopeError: a run did not come to a vote, or a model failed.
-        UsageError: there is nothing to learn from.
+        HopscopeError: a run did not reach its vote, or a model failed.
+        UsageError: no question is left to learn from.
     """
     ballots = [(ballot_of(run), run.question) for run in runs]
     names = tuple(ballots[0][0].similarities) if ballots else ()
     if not names:
-        raise UsageError("there is nothing to learn: no similarity has its model, or no question")
+        raise UsageError(
+            "no weights can be learned: give at least one question, and an --entailment or "
+            "-o encoder=MODEL for the similarities"
+        )
     cases = [Case(question, answer) for ballot, question in ballots for answer in ballot.answers]
     told = [metric.score(cases) for metric in metrics or [exact_match.build()]]
     values = [[np.nan if m.value is None else m.value for m in found] for found in told]
@@ -96,7 +100,7 @@ def votes(
     measured = ~np.isnan(right).any(axis=1)
     if not measured.any():
         reason = next(m.reason for found in told for m in found if m.value is None)
-        raise UsageError(f"there is nothing to learn: no answer can be judged ({reason})")
+        raise UsageError(f"no weights can be learned: no answer can be judged ({reason})")
     tensors = [[ballot.similarities[name] for name in names] for ballot, _ in ballots]
     return names, Votes(np.array(tensors, float)[measured], right[measured])
 
@@ -104,21 +108,21 @@ def votes(
 def ballot_of(run: Run) -> Ballot:
     """
     Raises:
-        HopscopeError: the run did not come to a vote.
+        HopscopeError: the run did not reach its vote.
     """
     if run.status != "ok" or not run.steps or run.steps[-1].kind != "vote":
-        reason = run.error.message if run.error else "it did not come to a vote"
+        reason = run.error.message if run.error else "its run did not reach the vote"
         raise HopscopeError(f"question {run.question.text!r}: {reason}")
     return Ballot.model_validate_json(run.steps[-1].output or "")
 
 
 def rule_of(options: Mapping[str, Any]) -> Rule:
-    """How votes are counted under these options of the workflow."""
+    """The voting rule of these options of the workflow."""
     return Rule(**{name: options[name] for name in Rule._fields})
 
 
 def accuracy(votes: Votes, weights: Floats, rule: Rule) -> float:
-    """How right the chosen answers are, on average; `weights` are ω^s, then ω^r."""
+    """The mean correctness of the chosen answers; `weights` are ω^s, then ω^r."""
     kinds = votes.similarities.shape[1]
     similarity = voting.weighted(votes.similarities, weights[:kinds])
     winner = voting.vote(similarity, weights[kinds:], rule).winner
@@ -132,11 +136,11 @@ def search(
     evaluations: int,
     upper: float = UPPER,
 ) -> Found:
-    """The highest value met in [0, upper]^d by Nelder-Mead from each of the starts.
+    """The highest value in [0, upper]^d that Nelder-Mead reaches from any of the starts.
 
-    The first simplex is the start with each coordinate set to the farther bound: where the
-    objective is flat, steps must be wide. At most `evaluations` in all; among equals the first met
-    is kept.
+    The first simplex is the start with each coordinate set to the farther bound, because a flat
+    objective needs wide steps. It uses at most `evaluations` in all; of equal values the first is
+    kept.
     """
     best = Found(starts[0], -np.inf, 0)
     share = max(1, evaluations // len(starts))
@@ -167,7 +171,7 @@ def search(
 
 
 def starting_points(votes: Votes, *, restarts: int, seed: int) -> list[Floats]:
-    """All alike; each retriever by its own accuracy; then at random."""
+    """Equal weights; weights by each retriever's accuracy; then random weights."""
     kinds, retrievers = votes.similarities.shape[1:3]
     alone = votes.right.mean(axis=0)
     by_accuracy = UPPER * alone / max(alone.max(), 1e-12)
@@ -192,7 +196,7 @@ def fit(
     """Weights for a pool, from its runs.
 
     Args:
-        source, sample: where the questions come from and which they are, for the record.
+        source, sample: the questions' origin and selection, for the record.
 
     Raises:
         HopscopeError: as `votes`.

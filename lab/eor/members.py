@@ -1,8 +1,8 @@
-"""The members of EoR's pool as runs of their own, so that retrievers can be compared.
+"""The members of EoR's pool as runs of their own, for comparisons of retrievers.
 
-A stored run of EoR holds every member's answer and what it was written from. As a run, a member is
-called by its name in the pool and has one step, that of its answer, which showed the member's
-document: the passages, the text the reader had recalled, or the summary.
+A stored run of EoR contains every member's answer and document. As a run, a member has its name in
+the pool as workflow and one step, its answer, which showed the member's document: the passages, the
+reader's background document, or the summary.
 """
 
 from collections.abc import Iterable
@@ -16,15 +16,14 @@ WORKFLOW = "eor"
 
 
 def members(runs: Iterable[Run]) -> list[Run]:
-    """One run for each member of the pool of each run of EoR that came to a vote; others have no
-    members.
+    """One run for each member of the pool of each run of EoR that reached its vote.
 
     Raises:
-        UsageError: no run has any.
+        UsageError: there is no such run.
     """
     voted = [run for run in runs if run.workflow == WORKFLOW and run.status == "ok"]
     if not voted:
-        raise UsageError("no run of EoR that came to a vote: make one with `hopscope run -w eor`")
+        raise UsageError("no run of EoR with a vote: make one with `hopscope run -w eor`")
     return [member for run in voted for member in _members(run)]
 
 
@@ -39,7 +38,7 @@ def _members(run: Run) -> list[Run]:
 
 
 def _answering(run: Run) -> list[Step]:
-    """The steps that answered, in the order of the pool, each with its document as evidence."""
+    """The answer steps in the order of the pool, each with its document as evidence."""
     known = passages_by_key(run)
     found: list[Step] = []
     summary: Passage | None = None

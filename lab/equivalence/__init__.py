@@ -1,1 +1,1 @@
-"""Answer equivalence: reads human judgements of answers, evaluates entailments, trains ours."""
+"""Answer equivalence: human judgements, evaluation of entailments, training of the model."""

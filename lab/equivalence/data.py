@@ -1,10 +1,9 @@
 """Human judgements of answers, in the format of EVOUNA.
 
 A JSON list or JSON lines of `{question, golden_answer, improper, answer_SYSTEM, judge_SYSTEM, …}`:
-the golds are aliases with "/" between them, `judge_` is whether a person found the answer right,
-`improper` marks questions that were set aside. Systems are found by their keys. A record with a
-null where one of these is needed is left out and told of: the file of Natural Questions that was
-published has two.
+the golds are aliases with "/" between them, `judge_` is a person's verdict on the answer, and
+`improper` marks excluded questions. The keys name the systems. A record with a null in one of these
+fields is left out and reported: the published file of Natural Questions has two.
 
 Source: Wang et al. 2023, "Evaluating Open-QA Evaluation" (arXiv 2305.12421).
 """
@@ -20,15 +19,15 @@ from hopscope.runtime.types import Record
 from hopscope.tracing.scoring.correctness import Answered
 
 Part = Literal["all", "train", "held-out"]
-"""`train` are the questions the shipped model may have seen, `held-out` the others."""
+"""`train` are the questions that the shipped model may have seen, `held-out` the others."""
 
 SALT = "hopscope-equivalence:"
 MEAN = "mean"
-"""Stands for the mean over systems where they are listed, so no system can be called so."""
+"""The name of the mean in lists of systems; no system may have it."""
 
 
 class Judged(Record):
-    """One question with what several systems answered."""
+    """One question with the answers of several systems."""
 
     record: int
     """Its number in the file, from 1."""
@@ -37,15 +36,15 @@ class Judged(Record):
     answers: dict[str, str]
     """By system."""
     right: dict[str, bool]
-    """By system, as a person judged."""
+    """By system, a person's verdict."""
 
     def answered(self, system: str) -> Answered:
-        """One of the answers, as entailments take it."""
+        """One of the answers, in the form for entailments."""
         return Answered(self.question, self.golds, self.answers[system])
 
 
 class LeftOut(Record):
-    """A record that was not used, because something is null in it."""
+    """A record that was left out because a field is null."""
 
     record: int
     """Its number in the file, from 1."""
@@ -53,12 +52,12 @@ class LeftOut(Record):
     """The line it begins on, from 1."""
     question: str | None
     fields: tuple[str, ...]
-    """What is null."""
+    """The fields that are null."""
 
 
 def part_of(question: str) -> Part:
-    """Half of all questions are `train`, by a hash of their text: no list needs to be kept, and
-    equal questions stay together."""
+    """The part of a question: `train` for half of them, by a hash of the text. It needs no list
+    and keeps equal questions together."""
     return "train" if sha256((SALT + question).encode()).digest()[0] < 128 else "held-out"
 
 
@@ -68,7 +67,7 @@ def judgements(
     """The proper questions of a file, in file order; all have the same systems.
 
     Args:
-        tell: called with each record that is left out because something is null in it.
+        tell: called with each record that is left out because a field is null.
 
     Raises:
         CorpusError: a record is not of the format, or there is none.
@@ -88,12 +87,12 @@ def judgements(
         raise CorpusError(f"{path} holds no records")
     kept = [judged for judged in found if part in ("all", part_of(judged.question))]
     if not kept:
-        raise CorpusError(f"{path} holds no questions of the part {part!r} that are not improper")
+        raise CorpusError(f"{path} holds no proper questions of the part {part!r}")
     return kept
 
 
 class _Row:
-    """A record whose fields are checked as they are taken from it."""
+    """A record that checks each field when it is read."""
 
     def __init__(self, records: JsonRecords, record: JsonObject, number: int) -> None:
         self._records = records
@@ -115,7 +114,7 @@ class _Row:
         return found
 
     def nulls(self, systems: list[str]) -> LeftOut | None:
-        """What is null and must not be, unless the question was set aside."""
+        """The required fields that are null; an excluded question requires none."""
         value = self._record.value
         if value.get("improper") is True:
             return None

@@ -1,8 +1,8 @@
-"""How well an entailment agrees with people on which answers are right.
+"""Agreement of an entailment with human judgements of answers.
 
-Per system accuracy, and F1 of finding the right answers, in percent as the papers print them.
-Intervals are percentile bootstraps over questions, because the answers to one question stand or
-fall together; all systems are resampled with the same questions, so their mean has one too.
+Accuracy and F1 of right answers by system, in percent as in the papers. Intervals are percentile
+bootstraps over questions, because answers to one question are dependent; all systems share the
+resampled questions, so their mean has an interval, too.
 
 Source of the protocol: SePer, table 1 (arXiv 2503.01478).
 """
@@ -21,12 +21,12 @@ from hopscope.tracing.statistics.intervals import Interval, quantiles
 
 Flags = NDArray[np.bool_]
 THRESHOLD = 0.5
-"""Answers that are likelier right than this count as found right."""
+"""Answers with a higher probability of being right count as judged right."""
 RESAMPLES = 2000
 
 
 class Agreement(NamedTuple):
-    """With people, on the answers of one system or, as a mean, of all."""
+    """Agreement on the answers of one system, or its mean over all."""
 
     f1: float
     """Percent."""
@@ -44,23 +44,23 @@ class Mistake(NamedTuple):
     system: str
     answered: Answered
     right: bool
-    """As the person says."""
+    """The person's verdict."""
     probability: float
 
 
 class Evaluation(NamedTuple):
-    """Of one entailment on one file."""
+    """The evaluation of one entailment on one file."""
 
     systems: dict[str, Agreement]
     mean: Agreement
-    """Over the systems; `n` counts all answers."""
+    """The mean over systems; `n` counts all answers."""
     mistakes: list[Mistake]
     """The surest first."""
 
 
 class LexicalMatch:
-    """The papers' baseline: a normalised gold is a substring of the normalised answer, also inside
-    words. A gold that normalises to nothing matches nothing."""
+    """The papers' baseline: the normalised answer contains a normalised gold, also inside words. A
+    gold that normalises to nothing matches no answer."""
 
     def correctness(self, answered: Sequence[Answered]) -> list[float]:
         """1 or 0 for each answer."""
@@ -74,7 +74,7 @@ def evaluate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Evaluation:
-    """Compare with the people's judgements.
+    """Compare an entailment with the human judgements.
 
     Raises:
         EntailmentError: the model failed.
@@ -111,7 +111,7 @@ def _scores(found: Flags, right: Flags) -> NDArray[np.float64]:
     """F1 and accuracy in percent, (draw, 2, system), of (draw, question, system)."""
     hits = (found & right).sum(axis=1)
     missed = (found != right).sum(axis=1)
-    # Nothing right and nothing found is full agreement.
+    # Without right answers on either side, agreement is full.
     f1 = np.where(hits + missed > 0, 2 * hits / np.maximum(2 * hits + missed, 1), 1.0)
     return 100 * np.stack([f1, 1 - missed / found.shape[1]], axis=1)
 

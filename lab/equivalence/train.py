@@ -3,17 +3,17 @@
     python -m hopscope.lab.equivalence.train FILE [--out FILE] [--validate]
 
 FILE holds human judgements in EVOUNA's format; only its `train` half is used (see data.py). It
-needs `pip install 'hopscope[train]'` and takes seconds. `--validate` prints what cross-validation
-over the questions of that half says and writes nothing: what was tried was chosen by it, and the
-held-out half was looked at once, when all was decided.
+needs `pip install 'hopscope[train]'` and takes seconds. `--validate` prints the results of
+cross-validation over the questions of that half and writes nothing. Cross-validation chose all
+settings; the held-out half was used once, after the last choice.
 
-Each judged answer becomes an example with all its golds, one with the gold alias that is most like
-it, and one in which these two change places; pairs of answers to the same question, of which one
-at least is right, are equivalent if both are. So the model knows the parts of gold and answer
-either way round, as beliefs and clusters need. What trivia seldom holds is made up from right
-answers: a number changed or a denial put before it makes them wrong, initials of a name do not.
+Each judged answer becomes an example with all its golds, one with its most similar gold alias, and
+one with these two exchanged. Pairs of answers to the same question, at least one of them right, are
+equivalent if both are right. So the model learns gold and answer in both roles, as beliefs and
+clusters need. Cases that are rare in trivia are generated from right answers: a changed number or a
+denial makes them wrong, initials of a name do not.
 
-What is written are the trees: feature indices, thresholds and values, no text of the data.
+The file contains the trees: feature indices, thresholds and values, no text of the data.
 """
 
 import argparse
@@ -41,7 +41,7 @@ ROUNDS = 250
 DEPTH = 5
 FOLDS = 5
 PARTNERS = 2
-"""Answers that each answer is compared with."""
+"""The number of answers that each answer is compared with."""
 PARAMETERS = {
     "objective": "binary",
     "learning_rate": 0.05,
@@ -64,12 +64,12 @@ WEIGHTS = {"golds": 1.0, "alias": 0.5, "turned": 0.5, "answers": 0.3, "made_up":
 
 
 class Example(NamedTuple):
-    """A row to learn from."""
+    """A training row."""
 
     row: list[float]
     right: bool
     question: int
-    """Its index; rows of one question are never on both sides of a fold."""
+    """The question's index; a fold never splits the rows of one question."""
     system: str
     kind: str
 
@@ -103,7 +103,7 @@ def examples(judged: Sequence[Judged], seed: int = SEED) -> Iterator[Example]:
 
 
 def made_up(golds: Golds, answer: Text) -> Iterator[tuple[Golds, Text, bool]]:
-    """Golds and answers with their label, from an answer that is right."""
+    """Golds and answers with their label, generated from a right answer."""
     alias = _most_alike(golds, answer)
     alone = Golds(golds.question, [alias])
     numbers = alias.numbers & answer.numbers - golds.question.numbers
@@ -124,7 +124,7 @@ def made_up(golds: Golds, answer: Text) -> Iterator[tuple[Golds, Text, bool]]:
 
 
 def _another(number: str) -> str:
-    """A number near by, of as many digits."""
+    """A nearby number with as many digits."""
     last = str((int(number[-1]) + 1 + len(number)) % 10)
     return number[:-1] + last
 
@@ -157,7 +157,7 @@ def fit(rows: Sequence[Example]) -> Trees:
 
 
 def laid_out(roots: Sequence[dict[str, Any]]) -> Trees:
-    """LightGBM's nested trees as complete binary ones."""
+    """LightGBM's nested trees as complete binary trees."""
     shape = len(roots), 2 ** (DEPTH + 1) - 1
     trees = Trees(
         NAMES,
@@ -174,7 +174,7 @@ def _lay_out(trees: Trees, tree: int, at: int, node: dict[str, Any]) -> None:
     trees.value[tree, at] = _expected(node)[0]
     inner = 2 * at + 2 < trees.value.shape[1]
     if "leaf_value" in node:
-        # The walk goes on to the last level, always to the left.
+        # Below a leaf, prediction continues to the last level, always to the left.
         if inner:
             _lay_out(trees, tree, 2 * at + 1, node)
         return
@@ -185,7 +185,7 @@ def _lay_out(trees: Trees, tree: int, at: int, node: dict[str, Any]) -> None:
 
 
 def _expected(node: dict[str, Any]) -> tuple[float, int]:
-    """The mean of the leaves below a node, by how many examples they hold; and how many."""
+    """The mean of the leaves below a node, weighted by their examples; and their number."""
     if "leaf_value" in node:
         return node["leaf_value"], max(1, node["leaf_count"])
     (left, some), (right, more) = _expected(node["left_child"]), _expected(node["right_child"])

@@ -1,1 +1,1 @@
-"""Experiments in forms that other tools read."""
+"""Exports of experiments for other tools."""

@@ -1,7 +1,7 @@
-"""The file that appraised candidates are kept in while they are being appraised.
+"""The file of appraised candidates, from which an interrupted export resumes.
 
-Each question is a line, written as soon as it is appraised: who begins again with the same settings
-goes on after the last whole line.
+Each question is a line, written as soon as it is appraised; a new start with the same settings
+continues after the last whole line.
 """
 
 import json
@@ -23,12 +23,12 @@ _log = logging.getLogger(__name__)
 
 
 class Candidates:
-    """`candidates.jsonl` in a folder, with the settings that its lines come of beside it."""
+    """`candidates.jsonl` in a folder, beside the settings of its lines."""
 
     def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
         """
         Raises:
-            UsageError: the folder holds candidates of other settings, or cannot be written.
+            UsageError: the folder contains candidates of other settings, or cannot be written.
         """
         self._file = folder / "candidates.jsonl"
         kept = folder / "settings.json"
@@ -37,11 +37,11 @@ class Candidates:
             if kept.exists() and json.loads(kept.read_text("utf-8")) != settings:
                 raise UsageError(
                     f"{folder} holds candidates of other settings, see {kept.name}: give the same "
-                    "ones to go on, or another --out"
+                    "settings to resume, or another --out"
                 )
             kept.write_text(json.dumps(settings, indent=2, ensure_ascii=False), "utf-8")
             self.known = self._read()
-            """Those of earlier goes, by question."""
+            """The candidates of earlier starts, by question."""
         except (OSError, ValueError) as error:
             raise UsageError(f"{folder} cannot be used: {error}") from None
 
@@ -54,7 +54,7 @@ class Candidates:
         if not self._file.exists():
             return {}
         content = self._file.read_bytes()
-        # Who is killed while writing leaves a line without an end.
+        # A process that was killed while writing leaves an incomplete line.
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:
             self._file.write_bytes(whole)
@@ -81,14 +81,14 @@ def appraise_missing(
     depth: int,
     seed: int,
 ) -> dict[str, str]:
-    """Appraise the candidates of the questions that have none yet, and keep them. Returns the
-    reasons of those that failed, by id or text.
+    """Appraise and store the candidates of the questions that have none yet. Returns the reasons
+    of failed questions, by id or text.
 
     Args:
-        runs: of each question.
-        given: candidates, as of `rewriting.from_file`; without any, what the runs searched for.
-        sample: so many more are written by the reader.
-        depth: passages that a candidate is judged by.
+        runs: the runs of each question.
+        given: candidates as from `rewriting.from_file`; if empty, the queries of the runs.
+        sample: the number of further candidates that the reader writes.
+        depth: passages that a candidate retrieves.
     """
     failed: dict[str, str] = {}
     for number, (question, own) in enumerate(runs.items(), start=1):

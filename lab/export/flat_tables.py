@@ -15,7 +15,7 @@ def write(
     """Write each table to the path of its name in `rows.SHEETS`.
 
     Args:
-        raw: leaves texts as they are, as for `sheet`.
+        raw: as for `sheet`.
 
     Raises:
         MissingExtraError: Parquet without the extra `parquet`.

@@ -1,13 +1,13 @@
-"""Which rewrite of a question finds the better evidence: data to train a query rewriter with.
+"""Training data for a query rewriter: rewrites of a question, ranked by their evidence's utility.
 
-Each candidate query retrieves its passages (ten, as in the paper), and a meter tells what these are
-worth to the reader for the *original* question. The best candidate of every question is what to
-imitate (SFT); best against worst is a preference (DPO), and those with the widest gaps are kept,
-half of them by default. A question whose candidates are all worth the same prefers nothing and
-teaches only by its best.
+Each candidate query retrieves its passages (ten, as in the paper), and a meter measures their
+utility to the reader for the *original* question. The best candidate of every question is an
+example for fine-tuning (SFT); best against worst is a preference (DPO), and the share with the
+widest gaps is kept, half of them by default. A question whose candidates are all equal gives no
+preference, only its best candidate.
 
-The rows are those that TRL's trainers take in their conversational form: `prompt` and `completion`
-for its SFTTrainer; `prompt`, `chosen` and `rejected` for its DPOTrainer.
+The rows have the conversational form of TRL's trainers: `prompt` and `completion` for its
+SFTTrainer; `prompt`, `chosen` and `rejected` for its DPOTrainer.
 
 Source: GroGU (2026), section 5.1 and appendix E; candidates as in RetPO (Yoon et al. 2025).
 """
@@ -25,11 +25,11 @@ INSTRUCTION = (
     "Write the query only."
 )
 DEPTH = 10
-"""Passages that a candidate is judged by."""
+"""Passages that a candidate retrieves."""
 
 
 class Candidate(Record):
-    """A query and what the passages it finds are worth."""
+    """A query and the utility of its passages."""
 
     query: str
     utility: Measurement
@@ -43,7 +43,7 @@ class Rewrites(Record):
 
     @property
     def measured(self) -> list[tuple[str, float]]:
-        """Queries with their utility; those that could not be measured are left out."""
+        """Queries with their utility; unmeasured ones are left out."""
         return [(c.query, c.utility.value) for c in self.candidates if c.utility.value is not None]
 
 
@@ -55,7 +55,7 @@ def appraise(
     *,
     depth: int = DEPTH,
 ) -> Rewrites:
-    """What each of the queries is worth; equal ones are one candidate, blank ones none.
+    """The utility of each query; equal queries are one candidate, blank ones are left out.
 
     Raises:
         RetrieverError, ReaderError, EntailmentError: an index or a model failed.

@@ -1,4 +1,4 @@
-"""Where candidate rewrites of questions come from: runs that searched, a file, or a reader."""
+"""The sources of candidate rewrites: queries of runs, a file, or a reader."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ MAX_TOKENS = 64
 
 
 def from_runs(runs: Sequence[Run]) -> list[str]:
-    """The question itself, then all that runs on it searched for."""
+    """The question itself, then all queries of its runs."""
     searched = [step.query for run in runs for step in run.steps if step.query]
     return list(dict.fromkeys([run.question.text for run in runs] + searched))
 
@@ -24,8 +24,8 @@ def from_file(path: Path) -> dict[str, list[str]]:
     A line is `{"id" or "question": "...", "rewrites": ["...", ...]}`.
 
     Raises:
-        UsageError: there is none.
-        CorpusError: a line is not of that form; the message has its number.
+        UsageError: the file contains no rewrites.
+        CorpusError: a line has another form; the message has its number.
     """
     records = JsonRecords(path)
     found: dict[str, list[str]] = {}
@@ -43,7 +43,7 @@ def from_file(path: Path) -> dict[str, list[str]]:
 
 
 def of_question(question: Question, rewrites: Mapping[str, Sequence[str]]) -> list[str]:
-    """What a file says of a question, by its id or its text."""
+    """The rewrites of a question in a file, by its id or its text."""
     return list(rewrites.get(question.id) or rewrites.get(question.text) or ())
 
 

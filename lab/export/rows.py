@@ -1,7 +1,7 @@
 """Runs, steps, decisions and credits as flat rows, which join on `run_id` and `step`.
 
-The columns are a public contract: scripts read them. What was not measured is None, with a reason
-beside it.
+The columns are a public contract, because scripts read them. An unmeasured value is None, with a
+reason in the column beside it.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from hopscope.store.experiments.records import Item
 
 Row = dict[str, Any]
 ColumnType = Literal["text", "integer", "number", "flag", "texts", "json"]
-"""Of a column: `texts` are several, `json` anything."""
+"""The type of a column: `texts` is a list of texts, `json` any value."""
 Columns = dict[str, ColumnType]
 
 RUNS: Columns = {
@@ -108,7 +108,7 @@ SHEETS: dict[str, Columns] = {
 
 
 def run_row(experiment: str, item: Item, run: Run | None) -> Row:
-    """A row of `RUNS`; an item that failed before it had a run has one, too."""
+    """A row of `RUNS`, also for an item that failed before it had a run."""
     error = item.error or (run.error if run else None)
     row: Row = {
         "experiment": experiment,
@@ -141,7 +141,7 @@ def run_row(experiment: str, item: Item, run: Run | None) -> Row:
 
 
 def _spent(usage: Usage) -> Row:
-    """Calls and tokens; no tokens where nobody counted them all."""
+    """Calls and tokens; None for tokens if not all were counted."""
     found = usage.model_dump()
     return found | {name: None for name in found if usage.uncounted and name.endswith("_tokens")}
 
@@ -159,7 +159,7 @@ def step_rows(run: Run) -> Iterable[Row]:
 
 
 def decision_rows(run: Run) -> Iterable[Row]:
-    """Rows of `DECISIONS`; a step without one has none."""
+    """Rows of `DECISIONS`, for steps with a decision only."""
     for step in run.steps:
         if step.decision is None:
             continue
@@ -175,7 +175,7 @@ def decision_rows(run: Run) -> Iterable[Row]:
 
 
 def credit_rows(credits: Iterable[Credit]) -> Iterable[Row]:
-    """Rows of `CREDITS`; a credit of the whole run has no step, one of a whole step no passage."""
+    """Rows of `CREDITS`. A run's credit has no step, a step's credit no passage."""
     for credit in credits:
         measured, provenance = credit.measurement, credit.provenance
         row: Row = {

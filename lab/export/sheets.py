@@ -1,6 +1,6 @@
 """Rows as files: CSV, JSON lines or Parquet.
 
-Invariant: a file is whole or not there; what stood in its place stays until the new one is.
+Invariant: a file is complete or missing; an older file stays until the new one replaces it.
 """
 
 import csv
@@ -19,14 +19,14 @@ from hopscope.runtime.errors import MissingExtraError, UsageError
 Form = Literal["csv", "jsonl", "parquet"]
 Write = Callable[[Row], None]
 BATCH = 5000
-"""Rows of a group in Parquet."""
+"""Rows per group in Parquet."""
 
 
 @contextmanager
 def sheet(path: Path, columns: Columns, form: Form, *, raw: bool = False) -> Iterator[Write]:
-    """Gives what adds a row to the file.
+    """Open a file for rows. Yields the function that adds a row.
 
-    In CSV, texts that a spreadsheet would carry out as formulas get `'` in front, unless `raw`.
+    In CSV, texts that a spreadsheet would execute as formulas get `'` in front, unless `raw`.
 
     Raises:
         MissingExtraError: Parquet without the extra `parquet`.
@@ -43,10 +43,10 @@ def sheet(path: Path, columns: Columns, form: Form, *, raw: bool = False) -> Ite
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Where to write what is to become the file.
+    """A temporary path, which replaces the file at the end of the block.
 
     Raises:
-        UsageError: nothing can be written there.
+        UsageError: the file cannot be written.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -75,8 +75,8 @@ def _csv(path: Path, columns: Columns, *, raw: bool) -> Iterator[Write]:
 
 
 class _Lines:
-    """Ends lines with a line feed alone. Told so itself, `csv` leaves a text with a carriage return
-    without quotation marks, which ends the row there for all that read it."""
+    """Ends lines with a line feed alone. With that as its own option, `csv` does not quote a text
+    with a carriage return, and programs end the row there."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file

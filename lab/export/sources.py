@@ -1,4 +1,4 @@
-"""The sources of an export: the finished runs of an experiment, its reader, and meters to ask."""
+"""The sources of an export: the finished runs of an experiment, its reader and its meters."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ from hopscope.store.store import Store
 
 
 def done(store: Store, experiment: str) -> Iterator[tuple[Item, Run | None]]:
-    """The finished items, each with its run where it has one; one at a time."""
+    """The finished items one at a time, each with its run if it has one."""
     for item in store.experiments.items(experiment):
         if item.status in ("ok", "failed"):
             yield item, store.load(item.outcome.run_id) if item.outcome else None
@@ -26,7 +26,7 @@ def runs_by_question(store: Store, experiment: str) -> dict[Question, list[Run]]
 
 
 def reader_of(experiment: Experiment, named: str | None, thinking: str | None) -> str:
-    """The text of the reader that is named, or else of the experiment's own.
+    """The text of the named reader, else of the experiment's own.
 
     Raises:
         UsageError: as `parts.reader_or_own`.
@@ -44,7 +44,7 @@ def meter(
     seed: int,
     options: Mapping[str, str],
 ) -> tuple[Reader, UtilityMeter]:
-    """The reader, and the meter that asks it.
+    """The reader, and the meter that uses it.
 
     Raises:
         UsageError: there is no such meter, option or model.

@@ -4,9 +4,9 @@
     QUESTION 0 PASSAGE LABEL                 labels (qrels)
 
 A ranking is the run's own (`tracing.reports.shown`), of all passages that it showed a model, or
-what one step retrieved; scores only say the order. Labels are whole numbers: eRAG's for metrics
-that say right or wrong, else hundredths, where those below 0 become 0, which trec_eval would take
-for unjudged. A passage that several runs of a question were labelled for gets its highest label.
+one step's retrieved passages; scores only express the order. Labels are whole numbers: eRAG's for
+binary metrics, else hundredths; negative values become 0, because trec_eval takes them for
+unjudged. A passage with labels from several runs of a question gets the highest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from hopscope.tracing.reports.shown import shown_passages
 
 HUNDREDTHS = 100
 Labels = dict[str, float | None]
-"""By the passage's key; None where there is no label."""
+"""By the passage's key; None without a label."""
 
 
 class Ranked(Record):
@@ -38,17 +38,17 @@ class Ranked(Record):
 
 
 def question_id(question: Question) -> str:
-    """The dataset's id, or else a hash of the question."""
+    """The dataset's id, else a hash of the question."""
     return question.id or digest(question.text)[:16]
 
 
 def of_run(run: Run) -> Ranked:
-    """All that the run showed, in the order that it decided."""
+    """All passages that the run showed, in the run's own ranking."""
     return Ranked(question=question_id(run.question), passages=tuple(shown_passages(run)))
 
 
 def of_steps(run: Run) -> list[Ranked]:
-    """What each step retrieved. The step's index stands behind the question's id."""
+    """The retrieved passages of each step. The step's index follows the question's id."""
     return [
         Ranked(
             question=f"{question_id(run.question)}.{step.index}",
@@ -60,9 +60,9 @@ def of_steps(run: Run) -> list[Ranked]:
 
 
 def labels_of_credit(run: Run, credits: Sequence[Credit], *, meter: str = "seper") -> Labels:
-    """What the passages that a run showed were worth, by its latest appraisal: the passage's own
-    Shapley share where it was measured, else the share of the step that brought it, by Shapley or
-    else by trajectory. Passages that no credit tells of are left out."""
+    """The credits of the passages that a run showed, by its latest appraisal: the passage's own
+    Shapley share if measured, else the share of the step that retrieved it, by Shapley or else by
+    trajectory. Passages without credit are left out."""
     provenance = chosen(credits)
     known = {
         (credit.rule, credit.step, credit.passage): credit.measurement.value
@@ -81,7 +81,7 @@ def labels_of_credit(run: Run, credits: Sequence[Credit], *, meter: str = "seper
 
 
 def highest(labelled: Iterable[tuple[str, Labels]]) -> dict[str, Labels]:
-    """The labels of each question, put together from those of its runs."""
+    """The labels of each question, merged from those of its runs."""
     found: dict[str, Labels] = {}
     for question, labels in labelled:
         of = found.setdefault(question, {})
@@ -92,7 +92,7 @@ def highest(labelled: Iterable[tuple[str, Labels]]) -> dict[str, Labels]:
 
 
 def write_rankings(path: Path, rankings: Iterable[Ranked], *, tag: str) -> int:
-    """A file of rankings; how many lines it has.
+    """Write a file of rankings. Returns the number of lines.
 
     Raises:
         UsageError: it cannot be written.
@@ -106,7 +106,7 @@ def write_rankings(path: Path, rankings: Iterable[Ranked], *, tag: str) -> int:
 
 
 def write_labels(path: Path, labels: Mapping[str, Labels], *, binary: bool) -> int:
-    """A file of labels; how many there are. Passages without a label are left out.
+    """Write a file of labels, without unlabelled passages. Returns the number of labels.
 
     Raises:
         UsageError: it cannot be written.
@@ -128,12 +128,12 @@ def _write(path: Path, lines: Sequence[str]) -> int:
 
 
 def word(text: str) -> str:
-    """Without white space, which parts columns; `-` if empty."""
+    """The text without white space, which separates columns; `-` if empty."""
     return "".join(quote(c) if c.isspace() or c == "%" else c for c in text) or "-"
 
 
 def labels_of_erag(erag: ERAG, run: Run) -> Labels:
-    """What the reader's answers from each passage alone were worth.
+    """eRAG's labels: the scores of the reader's answers from each passage alone.
 
     Raises:
         HopscopeError: the run cannot be labelled.
@@ -149,7 +149,7 @@ class Collected(NamedTuple):
     rankings: dict[str, list[Ranked]]
     """By arm."""
     labels: Mapping[str, Labels]
-    """By question, the highest of each passage."""
+    """By question, the highest label of each passage."""
     failed: dict[str, str]
     """Reasons, by the ids of runs without labels."""
 
@@ -157,8 +157,8 @@ class Collected(NamedTuple):
 def collect(store: Store, experiment: Experiment, *, by_step: bool, erag: ERAG | None) -> Collected:
     """
     Args:
-        by_step: ranks what each step retrieved, and not all that a run showed.
-        erag: labels the passages; without it their stored credits do.
+        by_step: write one ranking for each step, instead of one for all passages that a run showed.
+        erag: labels the passages; without it their stored credits are the labels.
     """
     ranked: dict[str, list[Ranked]] = {arm.label: [] for arm in experiment.arms}
     labelled: list[tuple[str, Labels]] = []

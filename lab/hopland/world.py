@@ -24,7 +24,7 @@ Density = Literal["dense", "sparse"]
 can hold them, so that a search for an entity returns all its facts."""
 
 OMITTED: dict[Density, float] = {"dense": 0.25, "sparse": 0.5}
-"""The share of possible facts that a world leaves out."""
+"""The share of possible facts that the world does not contain."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""EoR: answer with several retrievers and choose the answer that the others are most like.
+"""EoR: answer with several retrievers and choose the answer most similar to the others.
 
 Li, Li, Chen, Xuan, Zhang: Unraveling and Mitigating Retriever Inconsistencies in
 Retrieval-Augmented Large Language Models, Findings of ACL 2024 (arXiv 2405.20680).
@@ -7,10 +7,10 @@ Retrieval-Augmented Large Language Models, Findings of ACL 2024 (arXiv 2405.2068
                 ↑                                         │
                 └─────────────────────────────────────────┘  for each retriever of the pool
 
-    retrieve: one source after the other; rerank (@RR): one window after the other, by the reader,
-    or the whole list by a model of its own, as the paper does with Contriever; compress (@CP): a
-    summary by the reader. What a retriever does not need or an earlier one has done is passed
-    over.
+    retrieve: one source after the other; rerank (@RR): one window after the other by the reader,
+    or the whole list by a model of its own, as in the paper with Contriever; compress (@CP): a
+    summary by the reader. Nodes that a retriever does not need, or that an earlier retriever has
+    run already, are skipped.
 """
 
 from functools import partial
@@ -57,7 +57,7 @@ def compress(state: State, deps: Deps, *, plan: Plan) -> Update:
 
 @step("generate")
 def generate(state: State, deps: Deps, *, plan: Plan, max_tokens: int) -> Update:
-    """Answer from the document or its summary; closed-book where there is none."""
+    """Answer from the document or its summary; closed-book without either."""
     question = state["question"].text
     ask = partial(_prompts.answer, question, seed=deps.seed, max_tokens=max_tokens)
     answer = generation(deps, plan.read(state), ask).text.strip()
@@ -67,7 +67,7 @@ def generate(state: State, deps: Deps, *, plan: Plan, max_tokens: int) -> Update
 
 @step("vote")
 def vote(state: State, deps: Deps, *, plan: Plan, voter: Voter) -> Update:
-    """Choose y_{m*}; the evidence is what its retriever found."""
+    """Choose y_{m*}; its retriever's passages become the evidence."""
     ballot = voter.vote(state["question"].text, state["answers"], deps.entailment)
     found, answer = plan.found_by(ballot.winner, state), ballot.answers[ballot.winner]
     said: Update = {"answer": answer, "output": ballot.model_dump_json()}
@@ -90,7 +90,7 @@ def build(
     idf: bool = False,
     max_tokens: Count = 32,
 ) -> Graph:
-    """`weights` is a file of `hopscope eor fit`; without one all retrievers weigh the same."""
+    """`weights` is a file by `hopscope eor fit`; without one all retrievers have equal weights."""
     plan = make_plan(pool, sources, depth)
     rule = Rule(pooling, same, threshold, zero_weight_votes)
     bert = _similarities.encoder(encoder, layer, idf) if encoder else None

@@ -1,6 +1,6 @@
-"""What EoR's nodes share: how far the pool is worked through, and what comes next.
+"""The state that EoR's nodes share: progress through the pool, and the next node.
 
-Invariant: which node comes next follows from the state alone, so a run that was stopped can go on.
+Invariant: the state alone determines the next node, so an interrupted run can resume.
 """
 
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ Lists = Mapping[str, tuple[Hit, ...]]
 
 class Ensemble(TypedDict, total=False):
     lists: Lists
-    """Rankings by name: of each source asked, and of each list that was reranked, as `NAME@RR` or
-    `rrf(NAME,NAME)@RR`."""
+    """Rankings by name: one for each source searched, and one for each reranked list, as `NAME@RR`
+    or `rrf(NAME,NAME)@RR`."""
     windows: int
     """Windows ranked so far in the current reranking."""
     ranking: tuple[Hit, ...]

@@ -1,4 +1,4 @@
-"""The pools of EoR: expressions of `runtime.pipelines.expression` that its nodes work through.
+"""The pools of EoR: expressions of `runtime.pipelines.expression` that its nodes execute.
 
 Invariant: `str` of a record is its canonical form, and parsing that gives the record again.
 """
@@ -54,7 +54,7 @@ class Unit(NamedTuple):
 
 
 class Retriever(NamedTuple):
-    """One way to come by a document for the reader."""
+    """One way to make a document for the reader."""
 
     units: tuple[Unit, ...] = ()
     """Concatenated in this order; without units it is ReFree, which reads no document."""

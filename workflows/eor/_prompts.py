@@ -1,4 +1,4 @@
-"""What EoR asks of the reader besides the shared prompts: a summary, and an answer from one."""
+"""EoR's own prompts: a summary of passages, and an answer from a summary."""
 
 from collections.abc import Sequence
 

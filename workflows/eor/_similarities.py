@@ -1,8 +1,8 @@
-"""How alike EoR's answers are, by each of several similarities.
+"""The similarity of EoR's answers by several measures.
 
-Invariant: every value is in [0, 1] and symmetric, and an empty answer is like none. A similarity
-that lacks its model is left out and named, never zero: the weights of the others are shares of
-what is left.
+Invariant: every value is in [0, 1] and symmetric, and an empty answer has similarity 0 to all. A
+measure that lacks its model is left out and named, never zero: the weights of the others are
+normalised without it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,7 @@ def equal(question: str, answers: Sequence[str]) -> list[list[float]]:
 
 
 def entailed(model: Entailment, question: str, answers: Sequence[str]) -> list[list[float]]:
-    """How surely each answer implies each other."""
+    """The probability that each answer implies each other one."""
     pairs = [Statement(question, one, other) for one in answers for other in answers]
     chances = [chance.entailment for chance in model.classify(pairs)]
     size = len(answers)

@@ -1,4 +1,4 @@
-"""One vote of EoR, and the record of all that the choice was made of."""
+"""One vote of EoR and its full record."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from hopscope.workflows.eor.weights_file import Weights
 
 
 class Ballot(Record):
-    """What the vote step says."""
+    """The output of the vote step."""
 
     pool: tuple[str, ...]
     answers: tuple[str, ...]

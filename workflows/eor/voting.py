@@ -1,12 +1,12 @@
-"""EoR's voter: which of several answers the others are most like.
+"""EoR's voter: it chooses the answer that is most similar to the others.
 
     S_sim(y_m, y_n) = Σ_i ω^s_i sim_i(y_m, y_n)                    (6)
     s_m = ω^r_m · S_pool({S_sim(y_m, y_n)}_{n ≠ m})                (7)
 
-Invariants: ω^s is normalised to sum 1; an empty answer is like none; among equal scores the first
-in the order of the pool wins. Everything is computed over leading axes, so that the fit can try
-weights on all questions at once. Source: Li et al. 2024 (arXiv 2405.20680), appendix C.4; `voting`
-and `majority_voting` are what the authors' code does instead of majority and plurality.
+Invariants: ω^s is normalised to sum 1; an empty answer has similarity 0 to all; among equal scores
+the first in the order of the pool wins. All functions accept leading axes, so that the fit can try
+weights on all questions at once. Source: Li et al. 2024 (arXiv 2405.20680), appendix C.4; the
+authors' code has `voting` and `majority_voting` in place of majority and plurality.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ Pooling = Literal["mean", "max", "majority", "plurality", "voting", "majority_vo
 Floats = NDArray[np.float64]
 
 DECIMALS = 12
-"""Scores that agree to so many are equal: sums in another order are no preference."""
+"""Scores that agree to this many decimals are equal: the order of a sum must not decide."""
 
 
 class Rule(NamedTuple):
-    """How votes are counted."""
+    """The rule that counts votes."""
 
     pooling: Pooling = "mean"
     same: float = 0.8
-    """Similarity from which two answers count as the same, where votes are counted."""
+    """From this similarity on two answers count as the same, for rules that count votes."""
     threshold: float = 0.1
     """Retrievers of at most this weight are left out."""
     zero_weight_votes: bool = False
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
 
 
 def weighted(similarities: Floats, weights: Sequence[float] | Floats) -> Floats:
-    """Equation 6, over all pairs; all zero where the weights are.
+    """Equation 6 over all pairs; 0 if all weights are 0.
 
     Args:
         similarities: (..., similarity, answer, answer), each in [0, 1].
@@ -54,7 +54,7 @@ def weighted(similarities: Floats, weights: Sequence[float] | Floats) -> Floats:
 
 
 def pool(similarity: Floats, rule: Rule) -> Floats:
-    """S_pool of each answer's similarities to the others; zero for one that stands alone.
+    """S_pool of each answer's similarities to the others; 0 for a single answer.
 
     Args:
         similarity: (..., answer, answer); the diagonal does not count.
@@ -79,19 +79,19 @@ def pool(similarity: Floats, rule: Rule) -> Floats:
             result = (alike == alike.max(axis=-1, keepdims=True)).astype(np.float64)
         case "voting":
             alike = (rows >= rule.same).sum(axis=-1)
-            # The code's count is 0 for two answers, and its mean then of nothing.
+            # In the authors' code the count is 0 for two answers, and the mean is undefined.
             least = max(1, -(-(others + 1) // 2) - 1)
             result = np.where(alike >= least, _top(rows, np.full_like(alike, least)), 0.0)
         case "majority_voting":
             alike = (rows >= rule.same).sum(axis=-1)
             most = alike.max(axis=-1, keepdims=True)
-            # Where no two answers are alike, all are compared by their highest similarity.
+            # If no two answers are the same, their highest similarities decide.
             result = np.where(alike == most, _top(rows, alike), 0.0)
     return result
 
 
 def _top(rows: Floats, counts: NDArray[np.intp]) -> Floats:
-    """The mean of the `counts` highest of each row, one at least."""
+    """The mean of the `counts` highest values of each row, at least of one."""
     counts = np.maximum(counts, 1)
     sums = np.flip(np.sort(rows, axis=-1), axis=-1).cumsum(axis=-1)
     highest: Floats = np.take_along_axis(sums, counts[..., None] - 1, axis=-1)[..., 0] / counts
@@ -101,9 +101,9 @@ def _top(rows: Floats, counts: NDArray[np.intp]) -> Floats:
 def vote(similarity: Floats, weights: Sequence[float] | Floats, rule: Rule) -> Verdict:
     """Equation 7 and its argmax.
 
-    Retrievers that are left out score zero and cannot win while any other is left; a single one
-    that is left wins. Without `zero_weight_votes` similarities to them are not pooled, as in the
-    authors' code, which can change the winner.
+    Retrievers at or below the threshold score zero and cannot win while another remains; a single
+    remaining one wins. Without `zero_weight_votes` similarities to them are not pooled, as in the
+    authors' code; this can change the winner.
 
     Args:
         similarity: (..., answer, answer), of `weighted`.
@@ -112,7 +112,7 @@ def vote(similarity: Floats, weights: Sequence[float] | Floats, rule: Rule) -> V
     omega = np.asarray(weights, dtype=np.float64)
     heard = np.flatnonzero(omega > rule.threshold)
     if not len(heard):
-        heard = np.arange(len(omega))[:1]  # none is trusted: the first of the pool
+        heard = np.arange(len(omega))[:1]  # no weight is high enough: the pool's first wins
     scores = np.zeros(similarity.shape[:-1])
     if rule.zero_weight_votes:
         pooled = pool(similarity, rule)[..., heard]

@@ -1,7 +1,7 @@
-"""The weights that EoR's voter goes by, and the file they are kept in.
+"""The weights of EoR's voter and their file.
 
-Invariant: weights are for one pool, in its order, and for one way of counting votes; they are
-never used for another.
+Invariant: weights belong to one pool, in its order, and to one voting rule; they are never used
+with another.
 """
 
 import json
@@ -21,23 +21,23 @@ Weight = Annotated[float, Field(ge=0)]
 
 
 class Weights(Record):
-    """What `hopscope eor fit` writes."""
+    """The contents of the file that `hopscope eor fit` writes."""
 
     version: Literal[1] = 1
     pool: tuple[str, ...]
     """The retrievers, in canonical form."""
     retrievers: tuple[Weight, ...]
-    """ω^r, one for each of the pool."""
+    """ω^r, one for each retriever of the pool."""
     similarities: dict[str, Weight]
-    """ω^s, by name; what counts is their proportion."""
+    """ω^s, by name; only their proportions matter."""
     rule: dict[str, JsonValue]
-    """How votes were counted when the weights were learned."""
+    """The voting rule with which the weights were learned."""
     learned: dict[str, JsonValue] = Field(default_factory=dict)
-    """From what and how, for the record; changes nothing."""
+    """Data, settings and results of the fit, for the record only."""
 
 
 def choose(file: str | None, pool: Sequence[str], similarities: str, rule: Rule) -> Weights:
-    """Those of a file; without one all retrievers weigh the same.
+    """The weights of a file; without one all retrievers have equal weights.
 
     Raises:
         UsageError: as `load` and `parse_weights`.
@@ -69,7 +69,7 @@ def load(path: Path, pool: Sequence[str], rule: Rule) -> Weights:
     if weights.pool != tuple(pool):
         raise UsageError(
             f"weights {path} are for the pool {','.join(weights.pool)}, not for {','.join(pool)}: "
-            "set the pool to theirs with -o pool=..., or learn them anew"
+            "set that pool with -o pool=..., or learn weights for yours with `hopscope eor fit`"
         )
     if len(weights.retrievers) != len(weights.pool):
         raise UsageError(
@@ -82,7 +82,8 @@ def load(path: Path, pool: Sequence[str], rule: Rule) -> Weights:
         if given.get(key) != weights.rule.get(key):
             raise UsageError(
                 f"weights {path} were learned with {key}={weights.rule.get(key)}, not "
-                f"{given.get(key)}: set -o {key} to that, or learn them anew"
+                f"{given.get(key)}: set -o {key}={weights.rule.get(key)}, or learn weights anew "
+                "with `hopscope eor fit`"
             )
     return weights
 

@@ -1,4 +1,4 @@
-"""ITEM: draft an answer, judge which passages are useful for it, answer anew from those.
+"""ITEM: draft an answer, judge which passages are useful for it, answer again from those.
 
 Zhang, Bi, Guo, Cheng: An Iterative Utility Judgment Framework Inspired by Philosophical
 Relevance via LLMs, Findings of ACL 2026 (arXiv 2406.11290).
@@ -42,7 +42,7 @@ LOOPS: dict[Variant, tuple[str, ...]] = {
 
 @step("generate")
 def pseudo_answer(state: State, deps: Deps, *, form: Form, max_tokens: int, stop: Stop) -> Update:
-    """a_t, from the passages chosen before; from all at first, and where none was chosen."""
+    """a_t, from the passages chosen before; from all candidates if none has been chosen."""
     question, evidence = state["question"].text, state["evidence"]
     text, ok = choosing.write(deps, question, evidence, form, max_tokens=max_tokens)
     update: Update = {"reference": text} if ok is None else {"reference": text, "parse_ok": ok}
@@ -61,7 +61,7 @@ def rank_relevance(state: State, deps: Deps, *, form: Form) -> Update:
 
 @step("judge")
 def judge_utility(state: State, deps: Deps, *, how: Judgment, form: Form, stop: Stop) -> Update:
-    """U_t, those useful given a_t, of R_t or else of the candidates."""
+    """U_t, the passages of R_t, else of the candidates, that are useful given a_t."""
     listed = state.get("by_relevance", state["candidates"])
     useful, ok = judge(deps, state["question"].text, listed, how, state["reference"], form)
     return stop.settle(state, choose(state, useful, ok))
@@ -71,7 +71,7 @@ def judge_utility(state: State, deps: Deps, *, how: Judgment, form: Form, stop: 
 def rank_utility(
     state: State, deps: Deps, *, k: int, again: bool, form: Form, stop: Stop
 ) -> Update:
-    """U_t, the first `k` by utility given a_t, of R_t or else of the candidates."""
+    """U_t, the first `k` of R_t, else of the candidates, by utility given a_t."""
     before = state.get("by_utility", state["candidates"]) if again else state["candidates"]
     listed = state.get("by_relevance", before)
     ranked, ok = rank(deps, state["question"].text, listed, "utility", state["reference"], form)
@@ -90,12 +90,12 @@ def build(
     u0: Start = "sentinel",
     rerank: Rerank = "previous",
     rouge_stop: Share | None = None,
-    rouge_equal: bool = False,  # whether at that value, too
+    rouge_equal: bool = False,  # whether that value itself stops, too
     max_tokens: Count = 32,
 ) -> Graph:
-    """`k` passages are kept of a utility ranking. As in the authors' code the first set is compared
-    with nothing (`u0=candidates`: with all) and Ar ranks its last ranking (`rerank=candidates`: the
-    retriever's) anew; as in the paper `rouge_stop` stops above its value."""
+    """A utility ranking keeps `k` passages. As in the authors' code the first set is compared with
+    no other (`u0=candidates`: with all candidates), and Ar reranks its last ranking
+    (`rerank=candidates`: the retriever's); as in the paper `rouge_stop` stops above its value."""
     if judgment == "pointwise" and variant != "As":
         raise UsageError(f"ITEM-{variant} works listwise only: judgment=pointwise needs variant=As")
     stop = Stop(m, u0, rouge_stop, rouge_equal)

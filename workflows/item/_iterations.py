@@ -1,4 +1,4 @@
-"""When ITEM's iterations stop: on an unchanged set, a like answer, or their number."""
+"""The stop rules of ITEM's iterations: an unchanged set, a similar answer, or their number."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -11,27 +11,27 @@ Start = Literal["sentinel", "candidates"]
 
 
 class Stop(NamedTuple):
-    """When the iterations end."""
+    """The stop rules of a run."""
 
     m: int
-    """Iterations at most."""
+    """The most iterations."""
     u0: Start
-    """What the first set is compared with: nothing, or all candidates."""
+    """The set that the first choice is compared with: none, or all candidates."""
     rouge: float | None
-    """ROUGE-L of two answers above which they are alike, which then stops instead of a like set."""
+    """Above this ROUGE-L two drafts are alike and stop the run, in place of an unchanged set."""
     rouge_equal: bool = False
-    """Whether they are alike at exactly that, too, as in the authors' code."""
+    """Whether exactly this value stops, too, as in the authors' code."""
 
     def alike(self, state: State, text: str) -> bool:
-        """Whether the answer `text` is like the one before."""
+        """Whether the draft `text` is similar to the one before."""
         if self.rouge is None or "reference" not in state:
             return False
         found = rouge_l(text, state["reference"])
         return found > self.rouge or (self.rouge_equal and found == self.rouge)
 
     def settle(self, state: State, update: Update) -> Update:
-        """Count the iteration whose choice is in `update`; stop if it changed nothing or was the
-        last."""
+        """Count the iteration whose choice is in `update`; stop if the choice is unchanged or this
+        was the last iteration."""
         t = state.get("t", 0) + 1
         start = state["candidates"] if self.u0 == "candidates" else None
         before = state.get("chosen", start)

@@ -173,7 +173,7 @@ def test_the_retrievers_of_a_pool_are_compared(
 
     code, _, err = call(capsys, "errors", "--by", "pool", *database)
     assert code == 2
-    assert "no run of EoR that came to a vote" in err
+    assert "no run of EoR with a vote" in err
 
 
 def test_errors_for_people(

@@ -82,7 +82,7 @@ def test_files_without_judgements_are_refused(tmp_path: Path) -> None:
         judgements(write(tmp_path, {"question": "Who?", "golden_answer": "x"}))
     with pytest.raises(CorpusError, match="holds no records"):
         judgements(write(tmp_path))
-    with pytest.raises(CorpusError, match="that are not improper"):
+    with pytest.raises(CorpusError, match="holds no proper questions"):
         judgements(write(tmp_path, record(improper=True)))
 
 
