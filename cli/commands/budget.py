@@ -90,9 +90,9 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
         return
     render.say(f"{found.id[:12]}  {found.workflow}  ended by {found.stop_reason or found.status}")
     if not rows and str(found.stop_reason).startswith("budget_"):
-        render.note("nothing was decided before a retrieval: the limit was met within a step")
+        render.note("no decisions: the limit was met within a step, not before a retrieval")
     elif not rows:
-        render.note("nothing was decided: the run had no --policy, and met no limit")
+        render.note("no decisions: the run had no --policy and met no limit")
     for row in rows:
         render.say("\n".join(_told(row)))
 
@@ -347,7 +347,7 @@ def allocate(
     render.progress("loading the reader")
     model = parts.reader(reader)
     file = read(ValueFile, policy, workflow=shown(workflow), reader=model.name)
-    render.progress(f"looking at {len(asked)} questions")
+    render.progress(f"predicting the gains of {len(asked)} questions")
     shared = share_out(asked, file, model, total=total, seed=seed)
     render.progress("")
     if json:

@@ -241,24 +241,24 @@ def _credit(
                     _say_missing(credited, explain=explain)
         except KeyboardInterrupt:
             so_far = f"{len(measured)} of {len(ids)} runs are measured, " if len(ids) > 1 else ""
-            render.note(f"stopped: {so_far}the run has the credits it had")
+            render.note(f"stopped: {so_far}the run in progress keeps its earlier credits")
             raise typer.Exit(130) from None
     if several and measured and not json:
         credit_table.show_means(measured)
     if before:
         render.note(
-            f"{before} of {len(ids)} runs had been measured in this way and are shown as they are "
-            "stored: --again measures them, too"
+            f"{before} of {len(ids)} runs already have these credits, which are shown from the "
+            "store; --again measures them again"
         )
     return len(measured) == len(ids)
 
 
 def _say_missing(credited: "Credited", *, explain: bool) -> None:
     if not credited.found.credits:
-        render.note("no step brought a passage that a model was shown: there is nothing to share")
+        render.note("no credits: no step retrieved a passage that a model was shown")
     elif explain:
         for meter, rules in credited.not_shared.items():
             render.note(
-                f"{meter} is not shared by {', '.join(rules)}: without documents its key "
-                "tokens follow another rule; -o grogu.score=entropy has one rule for both"
+                f"no {meter} credit by {', '.join(rules)}: without documents its key tokens "
+                "follow another rule; use -o grogu.score=entropy, which has one rule for both"
             )

@@ -150,7 +150,7 @@ def fit(
     code = 130 if answered.interrupted else int(answered.failed > 0)
     retrieval.tell_cut(deps.retriever)
     if code:
-        render.note(f"answered {len(runs)} of {len(chosen)} questions: learning from those")
+        render.note(f"answered {len(runs)} of {len(chosen)} questions; learning from these")
     if code and not runs:
         raise typer.Exit(code)
     render.progress("learning the weights")
@@ -175,7 +175,7 @@ def fit(
     told = weights.learned
     name = "right" if not metric else " + ".join(judge.name for judge in judges)
     render.say(
-        f"{name}: {told['accuracy']:.3f} of {told['questions']} questions; best retriever alone "
+        f"{name}: {told['accuracy']:.3f} over {told['questions']} questions; best retriever alone "
         f"{told['best_alone']:.3f}, any of the pool {told['oracle']:.3f}",
         stderr=True,
     )

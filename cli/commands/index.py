@@ -234,15 +234,15 @@ def build(
     if source.reading.replaced:
         render.say(
             f"{source.reading.replaced:,} records hold half of a surrogate pair, such as \\ud83d "
-            "alone, which is no character: U+FFFD stands in its place",
+            "alone; U+FFFD replaces it",
             stderr=True,
         )
     if source.repeats:
-        render.say(f"{source.repeats:,} passages left out: they had come before", stderr=True)
+        render.say(f"{source.repeats:,} repeated passages left out", stderr=True)
     if cut := manifest.counts.get("cut"):
         render.say(
             f"{cut:,} of {manifest.counts['passages']:,} passages are longer than the encoder "
-            "reads; their ends were left out",
+            "reads and were cut; split them with --chunk",
             stderr=True,
         )
     _show(out, manifest, json)
@@ -354,7 +354,7 @@ def info(
         manifest = index_folder.verify(folder) if verify else index_folder.read_manifest(folder)
         told = f"{len(manifest.files)} files"
     if verify:
-        render.say(f"{told} are as the manifest says", stderr=True)
+        render.say(f"{told} match the manifest", stderr=True)
     _show(index, manifest, json)
 
 
@@ -427,7 +427,8 @@ def _show(place: str, manifest: "Manifest", json: bool) -> None:
         rows["scoring"] = (
             f"{settings.get('variant')}, k1 {settings.get('k1')}, b {settings.get('b')}"
         )
-        rows["terms by"] = f"{settings.get('tokenizer')}, {settings.get('stemmer')} stemmer{listed}"
+        terms = f"{settings.get('tokenizer')}, {settings.get('stemmer')} stemmer{listed}"
+        rows["tokenizer"] = terms
     rows["built by"] = f"hopscope {manifest.hopscope}"
     for label, value in rows.items():
         render.say(f"{label:<14}{value}")

@@ -107,7 +107,7 @@ def suites(
 
 
 def _run(suites: "Suites", form: str | None) -> None:
-    """Show what each suite found before the next begins; the form is json, markdown or None.
+    """Print each suite's tables before the next suite begins; the form is json, markdown or None.
 
     Raises:
         typer.Exit: a suite failed.
@@ -126,7 +126,7 @@ def _run(suites: "Suites", form: str | None) -> None:
                 terminal.show(outcome.tables, form)
                 render.say("")
     finally:
-        # Ctrl-C in the last suite must not lose the others' figures.
+        # Ctrl-C in the last suite must not lose the figures of the others.
         if form == "json":
             render.print_json(found)
     if failed:
@@ -232,8 +232,8 @@ def equivalence(
         render.note(_left_out(left_out))
     if part is not Part.held_out and entailment == "equivalence":
         render.note(
-            "the embedded model learned from a half of EVOUNA's TriviaQA: where FILE holds that "
-            "set, --part held-out tells what it is worth"
+            "the embedded model was trained on half of EVOUNA's TriviaQA: if FILE is that set, "
+            "use --part held-out"
         )
     sample.tell(taken)
     render.progress(f"judging the answers to {len(judged)} questions")
@@ -259,7 +259,7 @@ def _left_out(records: Sequence["LeftOut"]) -> str:
     ]
     more = [f"{len(records) - len(named)} more"] if len(records) > len(named) else []
     count = f"{len(records)} record{'s' if len(records) > 1 else ''}"
-    return f"{count} left out because something is null: {', '.join([*named, *more])}"
+    return f"{count} left out because of null fields: {', '.join([*named, *more])}"
 
 
 def _line(name: str, found: "Agreement") -> str:
@@ -286,7 +286,7 @@ def _told(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[str]:
 
 
 def _reasons(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[dict[str, object]]:
-    """The five features that spoke loudest, of a model that can tell."""
+    """The five features with the largest contributions, if the model reports them."""
     from hopscope.tracing.entailments.equivalence import Equivalence
 
     if not isinstance(judge, Equivalence):
@@ -304,8 +304,8 @@ def _as_json(
     resamples: int,
     seed: int,
 ) -> dict[str, object]:
-    """By system, and their mean. What holds for all stands with each, so that every value has the
-    same form."""
+    """The results by system, and their mean. Common settings are repeated in each, so that every
+    value has the same form."""
     from hopscope.lab.equivalence.data import MEAN
 
     wrong: dict[str, list[object]] = {system: [] for system in found.systems}

@@ -1,4 +1,4 @@
-"""The summary that `hopscope eval` prints at the end; `hopscope compare` tells more."""
+"""The summary that `hopscope eval` prints at the end; `hopscope compare` has more tables."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,12 @@ REASONS = 5
 
 def show(tally: "Tally", price: "Price", name: str) -> None:
     render.out().print(progress.table(tally, price))
-    render.note(f"experiment {name} is kept: `hopscope compare {name}` tells more")
+    render.note(f"experiment {name} is stored; show its tables with `hopscope compare {name}`")
 
 
 def print_json(store: "Store", found: "Experiment") -> None:
-    """Settings, models and every item. All that differs between two goes with one seed is named
-    `created` or `seconds`."""
+    """Print settings, models and every item. Between two evaluations with one seed only fields
+    named `created` or `seconds` differ."""
     items = store.experiments.items(found.name)
     credits = store.experiments.credits(
         found.name, rules=["total"], passages=False, appraisal=ORIGINAL
@@ -81,14 +81,14 @@ def print_json(store: "Store", found: "Experiment") -> None:
 
 
 def say_why(failed: "Sequence[Item]") -> None:
-    """Print the failures, each kind of error once."""
+    """Print the number of failures and one message of each kind."""
     told: dict[str, str] = {}
     kinds: Counter[str] = Counter()
     for item in failed:
         if item.error is not None:
             kinds[item.error.type] += 1
             told.setdefault(item.error.type, item.error.message)
-    render.note(f"{len(failed)} failed; `--retry-failed` tries them again")
+    render.note(f"{len(failed)} failed; run them again with `--retry-failed`")
     for kind, count in kinds.most_common(REASONS):
         render.note(f"{count} x {kind}: {render.plain(told[kind])}")
 
@@ -106,7 +106,7 @@ def show_estimates(found: "Sequence[CostEstimate]", name: str, *, json: bool) ->
         Column("tokens out", 6, right=True),
         Column("time", 2, right=True),
         Column("cost", 3, right=True),
-        Column("going by", 7, wraps=12),
+        Column("based on", 7, wraps=12),
     ]
     rows = [
         (
@@ -122,7 +122,7 @@ def show_estimates(found: "Sequence[CostEstimate]", name: str, *, json: bool) ->
         for each in found
     ]
     render.out().print(Grid(columns, rows))
-    render.note("a dry run: nothing is kept; rows whose price is not known cost -")
+    render.note("a dry run: nothing is stored; the cost is - if the price is unknown")
 
 
 def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:
@@ -130,11 +130,11 @@ def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:
     taken = hardware.get("worker_bytes")
     if not isinstance(taken, int):
         return
-    each = f"memory: {taken / 1e9:.1f} GB for each worker with its models loaded"
+    each = f"memory: {taken / 1e9:.1f} GB per worker with its models loaded"
     all_of_them = f", {workers * taken / 1e9:.1f} GB for {workers}" if workers > 1 else ""
     render.note(
-        f"{each}{all_of_them}; the prompts that tiny and hf readers keep add up to twice their "
-        "prefix_cache, 512MB unless told"
+        f"{each}{all_of_them}; the prefix caches of tiny and hf readers add up to twice their "
+        "prefix_cache, 512MB by default"
     )
 
 

@@ -1,6 +1,6 @@
-"""Tables as CSV, numbers in full: a figure takes a column for each of its parts.
+"""Tables as CSV with all digits: a figure has a column for each of its parts.
 
-Several tables are parted by an empty line; the first column names the table.
+An empty line separates tables; the first column names the table.
 """
 
 import csv
@@ -37,7 +37,7 @@ def _table(table: Table) -> str:
 
 
 def _parts(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Of the figures in a column, which are all of one kind."""
+    """The parts of the figures in a column, which are all of one kind."""
     kinds = {type(cell) for cell in cells}
     return next((parts for kind, parts in PARTS.items() if kind in kinds), ())
 

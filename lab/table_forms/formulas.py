@@ -1,17 +1,17 @@
-"""Texts in CSV that spreadsheets would carry out.
+"""Texts in CSV that spreadsheets would execute.
 
-A cell that begins with one of a few signs is a formula to a spreadsheet program, which can fetch an
-address with the rest of the table in it. A quotation mark in front makes it text.
+A cell that begins with one of a few signs is a formula to a spreadsheet program, and a formula can
+send the table to an address. An apostrophe in front makes it text.
 """
 
 from contextlib import suppress
 
 BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Of formulas; the last four are the wide forms of the first."""
+"""The first signs of formulas; the last four are the wide forms of the first four."""
 
 
 def harmless(text: str) -> str:
-    """The text with `'` in front where it could be a formula; a number stays as it is."""
+    """The text, with `'` in front if it could be a formula; numbers are unchanged."""
     if not text.startswith(BEGINNINGS):
         return text
     with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Tables as LaTeX, for `booktabs`; heat maps also want `colortbl`."""
+"""Tables as LaTeX, for `booktabs`; heat maps also need `colortbl`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +19,7 @@ ESCAPES = str.maketrans(
     }
 )
 DARKEST = 60
-"""Per cent of colour in a cell of a heat map whose share is 1."""
+"""Percentage of colour in a heat map's cell with share 1."""
 
 
 def latex(tables: Sequence[Table]) -> str:
@@ -54,7 +54,7 @@ def _table(table: Table) -> str:
 def _cell(table: Table, name: str, cell: Cell) -> str:
     value, interval, coverage = cell_text(cell, table.digits.get(name, 2))
     small = " ".join(part for part in (interval, coverage) if part)
-    # A bracket or a star after a line's end would be taken for an option of it.
+    # LaTeX takes a bracket or a star after a line's end for its option.
     text = f"{{{_escape(value)}}}" if value.startswith(("[", "*")) else _escape(value)
     if small:
         text += rf" {{\scriptsize {_escape(small)}}}"

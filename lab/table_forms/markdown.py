@@ -7,8 +7,8 @@ from hopscope.lab.table_forms.text import cell_text
 from hopscope.runtime.storable import line
 
 MARKS = ("\\", "`", "*", "_", "<", ">", "|", "~", "](", "][", "]:", ":/", "www.")
-"""Each gets a backslash before its last character. Brackets alone make no link, and intervals read
-better without."""
+"""Each gets a backslash before its last character. Brackets alone make no link, and intervals are
+easier to read without backslashes."""
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -33,7 +33,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """The text as it reads: no emphasis, HTML, image or link, not even of a bare address."""
+    """The text without emphasis, HTML, image or link, not even of a bare address."""
     for mark in MARKS:
         text = text.replace(mark, f"{mark[:-1]}\\{mark[-1]}")
     return line(text)

@@ -1,6 +1,6 @@
-"""What a table is: rows of cells under headings, as data; how it looks is others' business.
+"""A table as data: rows of cells under headings. The other modules here format it.
 
-The shape is a public contract: scripts read it.
+The fields are a public contract, because scripts read them.
 """
 
 from pydantic import Field
@@ -12,24 +12,24 @@ Cell = str | int | float | Estimate | Difference | Measurement | None
 
 
 class Table(Record):
-    """Rows by column. A row may lack columns, which then have nothing to tell."""
+    """Rows by column. A row may lack columns that do not apply to it."""
 
     name: str
-    """The component that made it, and what of it where it makes several."""
+    """The component that made it, with a suffix if it makes several."""
     title: str
     columns: dict[str, str]
-    """Headings by the names under which rows hold their cells, in order."""
+    """Headings in order, by the key of the rows' cells."""
     rows: tuple[dict[str, Cell], ...]
     notes: tuple[str, ...] = ()
-    """What a reader must know: methods, what was left out."""
+    """Notes below the table: methods, omissions."""
     digits: dict[str, int] = Field(default_factory=dict)
-    """Decimals of a column's figures, where they are not two."""
+    """Decimals of a column's figures, if not two."""
     shaded: tuple[str, ...] = ()
-    """Columns that make up a heat map of shares."""
+    """Columns that form a heat map of shares."""
 
 
 def stacked(parts: "list[tuple[str, list[Table]]]", by: str) -> list[Table]:
-    """The tables of several strata as one of each kind, with the stratum as first column."""
+    """The tables of several strata, merged by name, with the stratum as first column."""
     found: dict[str, list[tuple[str, Table]]] = {}
     for stratum, tables in parts:
         for table in tables:
@@ -49,7 +49,7 @@ def stacked(parts: "list[tuple[str, list[Table]]]", by: str) -> list[Table]:
 
 
 def _notes(same: "list[tuple[str, Table]]", by: str) -> tuple[str, ...]:
-    """Each once; those that do not hold for all strata say for which."""
+    """All notes once; a note that does not apply to all strata names its stratum."""
     everywhere = set.intersection(*(set(table.notes) for _, table in same))
     named = (
         note if note in everywhere else f"{by} {stratum}: {note}"
@@ -60,6 +60,6 @@ def _notes(same: "list[tuple[str, Table]]", by: str) -> tuple[str, ...]:
 
 
 def methods(*used: str) -> tuple[str, ...]:
-    """A note that names methods, each once."""
+    """A note with the interval methods, each once."""
     named = list(dict.fromkeys(method for method in used if method))
     return (f"95 % intervals: {'; '.join(named)}",) if named else ()

@@ -1,4 +1,4 @@
-"""How tables are printed on a terminal, or in another form."""
+"""Prints tables on a terminal, or in another form."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from hopscope.lab.table_forms.table import Cell, Table
 
 MOST = 50
-"""Rows that a person is shown of one table."""
+"""The most rows of a table on a terminal."""
 WHOLE = 30
-"""Characters up to which cells are not wrapped."""
+"""Cells of up to this many characters are not wrapped."""
 WRAPS = 14
-"""Characters to which headings and what tells rows apart may be wrapped."""
+"""Headings and row labels may be wrapped to this many characters."""
 
 
 def show(tables: "Sequence[Table]", form: str | None, *, console: Console | None = None) -> None:
-    """Print tables as json, csv, markdown or latex; without any, for a person, on a console that is
-    stdout's unless given."""
+    """Print tables as json, csv, markdown or latex; without a form, formatted for a terminal on
+    `console`, by default stdout's."""
     from hopscope.lab.table_forms.csv import comma_separated
     from hopscope.lab.table_forms.latex import latex
     from hopscope.lab.table_forms.markdown import markdown
@@ -47,7 +47,7 @@ def show(tables: "Sequence[Table]", form: str | None, *, console: Console | None
 def _show(console: Console, table: "Table") -> None:
     console.print(Text(plain(table.title), style="bold"))
     if not table.rows:
-        console.print(Text("nothing to show", style="dim"))
+        console.print(Text("no rows", style="dim"))
     else:
         names = list(table.columns)
         rows = [
@@ -56,7 +56,7 @@ def _show(console: Console, table: "Table") -> None:
         ]
         heads = [Text(plain(heading), style="bold") for heading in table.columns.values()]
         telling = _telling(table)
-        # Few systems and many measures stand better the other way round.
+        # A wide table with few rows is transposed.
         if _width([heads, *rows]) > console.width and len(rows) < len(heads):
             heads, *rows = (list(column) for column in zip(heads, *rows, strict=True))
             telling = 1
@@ -68,7 +68,7 @@ def _show(console: Console, table: "Table") -> None:
 
 
 def _telling(table: "Table") -> int:
-    """How many columns tell rows apart: the first ones, as long as they hold no figures."""
+    """The number of label columns: the first ones, up to the first with figures."""
     figures = [
         any(not isinstance(row.get(name), (str, int, type(None))) for row in table.rows)
         for name in table.columns
@@ -77,10 +77,10 @@ def _telling(table: "Table") -> int:
 
 
 def _grid(heads: Sequence[Text], rows: Sequence[Sequence[Text]], telling: int) -> Grid:
-    """Of a table too wide for the terminal the figures that do not fit follow below."""
+    """A grid of the cells; figures that do not fit the terminal's width follow below."""
     columns = []
     for place, (head, *cells) in enumerate(zip(heads, *rows, strict=True)):
-        # Figures stay whole; questions and answers may wrap.
+        # Figures are never wrapped; questions and answers may be.
         least = min(_longest([head]), WRAPS)
         wraps = max(least, min(_longest(cells), WHOLE if place >= telling else WRAPS))
         columns.append(Column(head, rank=int(place >= telling), wraps=wraps))
@@ -88,7 +88,7 @@ def _grid(heads: Sequence[Text], rows: Sequence[Sequence[Text]], telling: int) -
 
 
 def _width(rows: Sequence[Sequence[Text]]) -> int:
-    """Columns of a terminal that the table takes if nothing long must stay whole."""
+    """The width of the table in characters, with long cells wrapped."""
     return sum(min(WHOLE, _longest(column)) + 2 for column in zip(*rows, strict=True))
 
 

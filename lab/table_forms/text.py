@@ -1,4 +1,4 @@
-"""Cells as text. Answers and questions come from models and data: no control characters get out."""
+"""Cells as text, without control characters, which answers and questions may contain."""
 
 from typing import NamedTuple
 
@@ -16,11 +16,11 @@ class CellText(NamedTuple):
     value: str
     interval: str = ""
     coverage: str = ""
-    """Measured of all, as in 38/40."""
+    """Measured questions of all, as in 38/40."""
 
     @property
     def line(self) -> str:
-        """All of it on one line."""
+        """All parts on one line."""
         coverage = f"({self.coverage})" if self.coverage else ""
         return " ".join(part for part in (self.value, self.interval, coverage) if part)
 
@@ -52,7 +52,7 @@ def number(value: float | None, digits: int) -> str:
     if value is None:
         return MISSING
     text = f"{value:.{digits}f}"
-    # -0.00 means no change.
+    # -0.00 is printed as 0.00.
     return f"{0:.{digits}f}" if float(text) == 0 else text
 
 

@@ -1,4 +1,4 @@
 """Tables over experiments: one file each, with `build(results) -> list[Table]`."""
 
 KIND = "tables"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

@@ -1,9 +1,8 @@
-"""Whether what measures evidence goes with how good answers are: rank correlations over questions.
+"""Rank correlations over questions between measures of the evidence and the answer's score.
 
-The values of the evidence by each meter, and, where passages were labelled, eRAG's measures of the
-ranking that the run showed, each against the score of the final answer (Salemi & Zamani 2024,
-arXiv 2404.13781, section 4.1). SePer looks at the gold answers as the score does; GroGU and eRAG's
-ranking do not look at the final answer.
+The measures are the evidence's value by each meter and, for labelled passages, eRAG's measures of
+the run's ranking (Salemi & Zamani 2024, arXiv 2404.13781, section 4.1). SePer uses the gold
+answers, as the score does; GroGU and eRAG's ranking do not use the final answer.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""What the first retrieval of a run is worth, the second, and so on, by each rule of credit.
+"""Mean credit of the first retrieval of a run, the second, and so on, by each credit rule.
 
 The steps of different workflows have different indices; their retrievals are counted from 1. A row
-is over the runs that came so far, so that later rows are over fewer and harder questions. Their
-number says how many.
+covers the runs with that many retrievals, so later rows cover fewer and harder questions; the
+column of questions gives their number.
 """
 
 from hopscope.lab.experiments.results import Results
@@ -33,7 +33,7 @@ def build(results: Results) -> list[Table]:
 
 
 def _has_shares(results: Results, meter: str) -> bool:
-    """Whether more is measured than the changes of values that are gains themselves."""
+    """Whether runs have credit by other rules than the meter's own changes."""
     return display(meter).baseline and any(
         meter in retrieval.shares for made in results.retrievals.values() for retrieval in made
     )

@@ -1,10 +1,10 @@
-"""What 1,000 tokens buy: the sum of credit by the sum of the tokens spent on it.
+"""Credit per 1,000 tokens: the sum of credit divided by the sum of the tokens spent on it.
 
-By SePer, or where that was not measured by the first meter with a baseline.
+The meter is SePer or, if SePer was not measured, the first meter with a baseline.
 
-Of whole runs it is the total change by all tokens of the run. Of retrievals it is the Shapley
-share, by the tokens from this retrieval to the next, which is what it made the reader read. A ratio
-of sums, not a mean of ratios: a run that cost little does not count for more.
+For whole runs the credit is the total change, the tokens are all tokens of the run. For retrievals
+the credit is the Shapley share, the tokens are those from this retrieval to the next. It is a ratio
+of sums, not a mean of ratios, so a cheap run has no extra weight.
 """
 
 from hopscope.lab.experiments.results import UNCOUNTED, Results
@@ -16,7 +16,7 @@ from hopscope.tracing.statistics.over_questions import Column, estimates
 
 
 def _known(value: Value, uncounted: int) -> Value:
-    """A value whose tokens are known, or why it has no ratio to them."""
+    """The value if its tokens are known, else the reason why it has no ratio."""
     return UNCOUNTED if uncounted else value
 
 

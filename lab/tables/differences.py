@@ -1,6 +1,6 @@
-"""By how much systems differ on the same questions, and whether that can be chance.
+"""Differences of systems on the same questions, with p-values.
 
-Every pair of systems is compared on the questions that both were measured on. The p-values of a
+Every pair of systems is compared on the questions with a measurement of both. The p-values of a
 measure, over all pairs, are one family for Holm's correction.
 """
 

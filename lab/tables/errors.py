@@ -1,6 +1,6 @@
-"""EoR's errors by system and step, and how often one system avoids the errors of another.
+"""EoR's errors by system and step, and the share of a system's errors that another avoids.
 
-Computed by `tracing.error_decomposition.report`, whose documentation defines them.
+`tracing.error_decomposition.report` defines and computes them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ def _shares(found: ErrorReport) -> Table:
         )
     return Table(
         name="errors",
-        title="Where it went wrong",
+        title="Errors by system and step",
         columns={"system": "system", "part": "part", "answers": "answers", **SHARES},
         rows=tuple(rows),
         notes=tuple(notes),

@@ -1,7 +1,7 @@
-"""Which questions one system has right and another wrong, for every pair, and how often.
+"""Questions that one system has right and another wrong, for every pair, and their numbers.
 
-Over the questions that both have a verdict on; of several runs of a system on a question the first
-counts.
+A pair covers the questions with a verdict on both systems; of several runs of a system on a
+question the first counts.
 """
 
 from itertools import combinations
@@ -49,7 +49,7 @@ def build(results: Results) -> list[Table]:
     return [
         Table(
             name="flipped",
-            title="Right by one, wrong by the other",
+            title="Right in one system, wrong in the other",
             columns={
                 "system": "system",
                 "versus": "versus",

@@ -1,4 +1,4 @@
-"""How good each system is, what its evidence is worth, and what it costs: means over questions."""
+"""Means over questions of each system's quality, utility of evidence and cost."""
 
 from hopscope.lab.experiments.results import Results
 from hopscope.lab.table_forms.table import Cell, Table, methods
@@ -28,7 +28,7 @@ def build(results: Results) -> list[Table]:
     return [
         Table(
             name="overview",
-            title="Means over what was measured",
+            title="Means over the measured values",
             columns={
                 "system": "system",
                 "questions": "questions",

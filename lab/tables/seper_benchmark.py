@@ -1,9 +1,9 @@
-"""SePer's benchmark of workflows: datasets by workflows down, passages per retrieval by readers
-across.
+"""SePer's benchmark of workflows: rows are datasets and workflows, columns passages per retrieval
+and readers.
 
-The paper calls its table one of ΔSePer, but its rows of naive RAG are those of its Table 10, which
-are of SePer: here are both. A cell is over all items with that workflow, k and reader; other
-settings of the workflow are not told apart.
+The paper heads its table ΔSePer, but its rows of naive RAG equal those of its Table 10, which are
+SePer; this table has both. A cell covers all items with that workflow, k and reader, whatever the
+workflow's other settings.
 
 Source: Dai et al. 2025 (arXiv 2503.01478), Table 12.
 """
@@ -19,7 +19,7 @@ from hopscope.tracing.statistics.over_questions import Column, estimates
 Row = tuple[str, str]
 """Dataset and workflow."""
 Across = tuple[int, str]
-"""Passages per retrieval, and reader."""
+"""Passages per retrieval and reader."""
 
 
 def build(results: Results) -> list[Table]:
@@ -61,7 +61,7 @@ def _table(results: Results, measure: Measure) -> Table:
 
 
 def dataset(experiment: Experiment) -> str:
-    """What the experiment's questions come from, by its file's name; else the experiment's."""
+    """The dataset's name: its file's name, else the experiment's."""
     given = experiment.settings.get("data")
     return Path(given).stem if isinstance(given, str) and given else experiment.name
 

@@ -1,7 +1,7 @@
-"""Relative win ratios: which share of one system's wrong answers another gets right.
+"""Relative win ratios: the share of one system's wrong answers that another gets right.
 
-Over the questions that all systems have a verdict on; of several runs of a system on a question the
-first counts. Source: Li et al. 2024 (arXiv 2405.20680), equations 1-3.
+They cover the questions with a verdict on all systems; of several runs of a system on a question
+the first counts. Source: Li et al. 2024 (arXiv 2405.20680), equations 1-3.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def build(results: Results) -> list[Table]:
         row | {name: getattr(found, name)[place] for name in further}
         for place, row in enumerate(table.rows)
     )
-    oracle = "nobody knows" if found.oracle.value is None else f"{found.oracle.value:.2f}"
+    oracle = "unknown" if found.oracle.value is None else f"{found.oracle.value:.2f}"
     return [
         table.model_copy(
             update={
@@ -46,7 +46,8 @@ def build(results: Results) -> list[Table]:
 
 
 def verdicts(results: Results) -> dict[str, dict[QuestionRow, bool]]:
-    """Whether each system has each question right, where somebody can say."""
+    """By system and question, whether the answer is right; questions without a verdict are left
+    out."""
     found: dict[str, dict[QuestionRow, bool]] = {}
     for system, rows in results.by_system.items():
         of = found.setdefault(system, {})
@@ -60,8 +61,8 @@ def verdicts(results: Results) -> dict[str, dict[QuestionRow, bool]]:
 def heat_map(
     name: str, title: str, systems: Sequence[str], matrix: Matrix, *, questions: int
 ) -> Table:
-    """Rows over columns."""
-    # A system may be called as the column of names is.
+    """A table of systems against systems: each cell compares the row with the column."""
+    # A system may have the name of the first column.
     keys = [f"over {system}" for system in systems]
     cells: list[dict[str, Cell]] = [
         {"system": system, **dict(zip(keys, row, strict=True))}

@@ -348,9 +348,7 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
     command = bare.command(database, *arms, "--dry-run", "--json")
     code, out, told = call(capsys, *command)
     assert code == 0
-    assert re.search(
-        r"memory: \d\.\d GB for each worker .*, \d+\.\d GB for 9; .*prefix_cache", told
-    )
+    assert re.search(r"memory: \d\.\d GB per worker .*, \d+\.\d GB for 9; .*prefix_cache", told)
     closed, naive = json.loads(out)["estimates"]
     assert (closed["arm"], closed["items"], closed["n"]) == ("closed_book", ASKED, 4)
     # One call to answer and one for each belief: without evidence, and with what was retrieved.

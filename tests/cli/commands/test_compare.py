@@ -78,7 +78,7 @@ def test_every_table_is_made_and_printed(
     assert {row["system"] for row in labelled} == {"naive"}
     code, out, _ = call(capsys, "compare", "done", "-t", "all", *database)
     assert code == 0
-    for title in ("Means over what was measured", "Credit per 1,000 tokens", "Flipped questions"):
+    for title in ("Means over the measured values", "Credit per 1,000 tokens", "Flipped questions"):
         assert title in out
     assert "\x1b" not in out
 

@@ -210,7 +210,7 @@ def test_grogu_says_why_a_rule_is_missing(
     asked = ["credit", "--rule", "shapley", "--meter", "grogu", *database]
     code, _, err = call(capsys, *asked)
     assert code == 0, err
-    assert "grogu is not shared by shapley" in err
+    assert "no grogu credit by shapley" in err
     found = ask(capsys, *asked, "-o", "grogu.score=entropy")
     assert of(found, "shapley")
 
@@ -270,7 +270,7 @@ def test_a_run_that_retrieved_nothing_has_nothing_to_share_among_passages(
     ask(capsys, *asked, "--samples", "2", *database)
     code, out, err = call(capsys, "credit", "--over", "passages", "--json", *QUICK, *database)
     assert (code, json.loads(out)["credits"]) == (0, [])
-    assert "nothing to share" in err
+    assert "no credits: no step retrieved" in err
 
 
 def second(capsys: pytest.CaptureFixture[str], database: list[str]) -> Any:
@@ -337,7 +337,7 @@ def test_an_experiment_stands_for_its_runs_and_what_was_measured_is_not_measured
     code, out, err = call(capsys, *asked, "--json")
     assert (code, json.loads(out)["appraisal"]) == (0, found["appraisal"])
     assert sorted(json.loads(out)["credits"], key=str) == sorted(found["credits"], key=str)
-    assert "1 of 1 runs had been measured in this way" in err
+    assert "1 of 1 runs already have these credits" in err
     for other in (["--rule", "trajectory"], ["--seed", "9"], ["--over", "passages"], ["--again"]):
         code, out, err = call(capsys, *asked, *other, "--json")
         assert (code, "had been measured" in err) == (0, False), other

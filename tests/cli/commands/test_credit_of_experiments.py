@@ -42,7 +42,7 @@ def test_an_experiment_is_credited_as_it_was_measured(
 
     code, out, err = call(capsys, "credit", "few", *database)
     assert code == 0, err
-    assert "2 of 2 runs had been measured in this way" in err
+    assert "2 of 2 runs already have these credits" in err
     assert "Means over 2 runs" in out
     assert "retrieval 1" in out
     assert out.count("samples=4") == 1

@@ -24,7 +24,7 @@ def test_questions_with_their_passages_are_a_corpus(tmp_path: Path) -> None:
     path = tmp_path / "hotpot.json"
     path.write_text(json.dumps([record, {**record, "_id": "r", "context": context[:1]}]))
     done = invoke("build", path, "--out", tmp_path / "i", "--chunk", "words:4", "--json")
-    assert "2 passages left out: they had come before" in done.stderr
+    assert "2 repeated passages left out" in done.stderr
     assert json.loads(done.stdout)["counts"]["passages"] == 3
     found = invoke("search", tmp_path / "i", "Bruno", "--json")
     assert "It is by Bruno." in found.stdout
@@ -52,7 +52,7 @@ def test_build_then_info(corpus: Path, tmp_path: Path) -> None:
     assert "2 passages indexed" in built.stderr
     shown = invoke("info", out, "--json", "--verify")
     assert json.loads(shown.stdout) == manifest
-    assert "files are as the manifest says" in shown.stderr
+    assert "files match the manifest" in shown.stderr
     table = invoke("info", out).stdout
     for told in ("farm", "bm25", manifest["fingerprint"][:12], "lucene, k1 0.9, b 0.4"):
         assert told in table

@@ -48,7 +48,7 @@ def test_build_info_search_and_run(
     code, out, err = invoke(capsys, "index", "info", f"opensearch:{url}", "--verify", "--json")
     assert code == 0, err
     assert json.loads(out)["counts"] == {"passages": 2, "shards": 2}
-    assert "2 passages are as the manifest says" in err
+    assert "2 passages match the manifest" in err
     code, out, err = invoke(capsys, "index", "search", f"opensearch:{url}", "foxes", "--json")
     assert code == 0, err
     assert '"a"' in out

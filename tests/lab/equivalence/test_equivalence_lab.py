@@ -267,7 +267,7 @@ def test_records_with_nulls_are_left_out_counted_and_named(
     code, out, err = call(capsys, str(path), "--entailment", "lexical", "--json")
     assert code == 0, err
     assert (
-        "2 records left out because something is null: record 2 (answer_two, judge_two), "
+        "2 records left out because of null fields: record 2 (answer_two, judge_two), "
         "record 4 (question)"
     ) in " ".join(err.split())
     found = json.loads(out)
