@@ -61,7 +61,7 @@ def readers(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Tabl
         rows.append({"score": name, "sign": cells[0], "order": cells[1]})
     return table(
         "grogu_readers",
-        "The same passages, another reader: where GroGU differs (one hop)",
+        "GroGU of the same passages by two readers: differing shares (one hop)",
         {"score": "score", "sign": "passages of other sign", "order": "pairs in other order"},
         rows,
         "each question with its gold passage, a distractor and a random one",
@@ -80,7 +80,7 @@ def by_layout(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Ta
         rows.append({"answers": name, "by": "itself - the other", **_gain(mine, theirs, bootstrap)})
     return table(
         "grogu_layouts",
-        f"Right answers where GroGU lays out the same {SHOWN} passages (two hops)",
+        f"Right answers from the same {SHOWN} passages laid out by GroGU (two hops)",
         {"answers": "answers", "by": "laid out by", **HEADINGS, ANY: "any layout"},
         rows,
         "the gold passages stand first, in the middle or last; any: the mean of the three",

@@ -1,15 +1,15 @@
 """EoR's Table 1 in small: a learned ensemble of retrievers against the best of them alone.
 
 Two sources each hold two thirds of the world's passages, one third in common: `Wiki`, and `SE` in
-the place of the paper's search engine. One question in five asks for a fact that is the same in
-every world, which a reader may know by heart. The voter's weights are learned from as many other
-questions of the same world. What is retrieved, answered and voted on is a run of the product's own
-workflow, which holds each retriever's answer too, so all are compared on the same questions.
+place of the paper's search engine. One question in five asks for a fact of every world, which a
+reader may know. The voter's weights are learned from as many other questions of the same world. The
+product's own workflow retrieves, answers and votes; its run contains each retriever's answer, too,
+so all systems are compared on the same questions.
 
 MRLR is the share of a system's wrong answers that another gets right, averaged over the others: for
-a retriever the rest of the pool, for the ensemble all of it. Which retriever is best is told by the
-questions that the weights are learned from; beside it stands, as in the paper, the best on the
-questions they are compared on, a choice that flatters it.
+a retriever the rest of the pool, for the ensemble all of it. The training questions determine the
+best retriever; as in the paper, the table also has the best on the compared questions, a choice in
+its favour.
 
 Similarities are containment and entailment; the paper's third, BERTScore, would need an encoder.
 
@@ -47,9 +47,10 @@ from hopscope.workflows.eor import weights_file
 from hopscope.workflows.eor.voting import Rule
 
 SHARE = 0.5
-"""Of the limit, learned from, and as many compared on: every question is answered nine times."""
+"""The share of the limit for training, and as much for comparison: each question takes nine
+answers."""
 KNOWN = 5
-"""One question in so many asks for a fact that stands in every world."""
+"""One question in this many asks for a fact of every world."""
 POOL = "Wiki@1,Wiki@5,SE@1,SE@5,SE@2&Wiki@2,Wiki@5@CP,PK,ReFree"
 SIMILARITIES = "em=1,nli=1"
 ENSEMBLE = "EoR"
@@ -61,17 +62,17 @@ class Compared(NamedTuple):
     """The ensemble and its members on the same questions."""
 
     systems: Mapping[str, Sequence[Case]]
-    """The ensemble first, then the pool; the questions that came to a vote."""
+    """The ensemble first, then the pool, on the questions that reached a vote."""
     best: str
-    """Of the pool, on the questions that the weights were learned from."""
+    """The best retriever of the pool on the training questions."""
     learned: int
-    """How many those are."""
+    """The number of training questions."""
     asked: int
-    """Questions, those included that failed."""
+    """The number of compared questions, including failed ones."""
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
-    """Every second question to learn from, the others to compare on."""
+    """Train on every second question, compare on the others."""
     n = ceil(inputs.limit * SHARE)
     asked = questions(inputs, 2 * n)
     compared = compare(
@@ -86,8 +87,8 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 
 def questions(inputs: SuiteInputs, n: int) -> list[Question]:
-    """One hop, as in the paper; of every `KNOWN` pairs the last is about facts of every world, as
-    long as there are any left."""
+    """Questions of one hop, as in the paper. Of every `KNOWN` pairs the last asks for facts of
+    every world, while there are any left."""
     rng = random.Random(f"eor known {inputs.seed}")
     facts = iter(rng.sample(list(FIXED_FACTS.values()), len(FIXED_FACTS)))
     told = iter(inputs.chains(1, n))
@@ -103,7 +104,7 @@ def questions(inputs: SuiteInputs, n: int) -> list[Question]:
 
 
 def halves(passages: Sequence[Passage], *, seed: int) -> tuple[list[Passage], list[Passage]]:
-    """What `Wiki` and what `SE` holds: each passage is in the one, in the other or in both."""
+    """The passages of `Wiki` and of `SE`: each is in the one, in the other or in both."""
     rng = random.Random(f"eor {seed}")
     draws = [rng.randrange(3) for _ in passages]
     wiki = [p for p, draw in zip(passages, draws, strict=True) if draw != 0]
@@ -120,11 +121,11 @@ def compare(
     asked: Sequence[Question],
     seed: int,
 ) -> Compared:
-    """Learn the weights from some questions and answer the others with them. Those that fail are
+    """Learn the weights from some questions and answer the others with them. Failed questions are
     left out.
 
     Raises:
-        UsageError: all of them failed.
+        UsageError: all questions failed.
     """
     wiki, engine = halves(passages, seed=seed)
     deps = Deps(
@@ -158,7 +159,7 @@ def compare(
 
 
 def tabulate(compared: Compared, judge: AnswerMetric, *, seed: int) -> list[Table]:
-    """How good each system is, and how far the ensemble is above the best of its pool."""
+    """Each system's accuracy, and the ensemble's difference to the best of its pool."""
     bootstrap = Bootstrap(seed=seed)
     names = list(compared.systems)
     exact = {name: scores(exact_match.build(), compared.systems[name]) for name in names}
@@ -205,28 +206,28 @@ def tabulate(compared: Compared, judge: AnswerMetric, *, seed: int) -> list[Tabl
             {"system": "system", **headings},
             rows,
             f"weights learned from {compared.learned} questions; {voted} of {compared.asked} "
-            f"others came to a vote; right: {judge.estimator} of {RIGHT} or more",
+            f"others reached a vote; right: {judge.estimator} of {RIGHT} or more",
             *methods(*(each.interval for each in found)),
         ),
         table(
             "eor_gain",
-            "EoR above the best retriever of its pool",
-            {"best": "best on the questions", **headings},
+            "EoR minus the best retriever of its pool",
+            {"best": "best by questions", **headings},
             gains,
-            f"best on the questions learned from: {compared.best}; on those compared: {flattered}",
+            f"best on the training questions: {compared.best}; on the compared: {flattered}",
         ),
     ]
 
 
 def scores(metric: AnswerMetric, cases: Sequence[Case], least: float = 1.0) -> list[bool]:
-    """Whether each answer is right: scores `least` or more."""
+    """Whether each answer is right: its score is `least` or more."""
     return [(found.value or 0.0) >= least for found in metric.score(cases)]
 
 
 def losses(name: str, right: Mapping[str, Sequence[bool]]) -> Column:
-    """MRLR as a ratio over questions: of those that a system gets wrong, the share of the others
-    that get them right. It is that of
-    `tracing.error_decomposition.inconsistency`, whose ratios for one loser have one denominator.
+    """MRLR as a ratio over questions: the share of the other systems that get a system's wrong
+    answers right. It equals `tracing.error_decomposition.inconsistency`'s, whose ratios for one
+    loser have one denominator.
     """
     wrong = ~np.array(right[name], bool)
     others = np.array([row for other, row in right.items() if other != name], float)

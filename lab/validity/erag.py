@@ -1,14 +1,14 @@
-"""eRAG's Table 1 in small: which labels of passages foretell how good the answer from a list is?
+"""eRAG's Table 1 in small: the labels of passages that best predict the answer from a list.
 
-Each question has lists of differing quality: what a search for it finds first, what it finds next,
-distractors with the gold passages among them, from the first hop on, from a later one on or none,
-and passages drawn at random. Each list is scored by every measure of rankings, from three kinds of
-labels: whether the passage holds the answer, whether it is gold, and whether the reader answers
-right from it alone (eRAG). The downstream quality is whether it answers right from the whole list,
-by the metric that gives eRAG its labels. Both are correlated over all lists of all questions.
+Each question has lists of differing quality: the first hits of a search for it, the next hits,
+distractors with all gold passages, with those from a later hop on or with none, and random
+passages. Each list is scored by every measure of rankings, from three kinds of labels: the passage
+contains the answer, it is gold, or the reader answers right from it alone (eRAG). The downstream
+quality is the score of the reader's answer from the whole list, by the metric of eRAG's labels.
+Both are correlated over all lists of all questions.
 
-Over two hops no passage alone gives the answer, which eRAG's labels cannot see; so the hops stand
-apart.
+With two hops no single passage gives the answer, so eRAG's labels miss its utility; the tables
+separate the hops.
 
 Source: Salemi and Zamani 2024 (arXiv 2404.13781), sections 2 and 3.2, Table 1. The paper has one
 list a question, by one retriever.
@@ -47,11 +47,11 @@ class Scored(NamedTuple):
     """A list with its scores."""
 
     question: str
-    """The id of the question it was found for."""
+    """The id of its question."""
     found: str
     """How."""
     right: float | None
-    """The downstream quality; None where the reader has no room for the list."""
+    """The downstream quality; None if the list exceeds the reader's context."""
     measures: dict[str, dict[str, float | None]]
     """By kind of label, then by measure."""
 
@@ -65,7 +65,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 
 def lists(inputs: SuiteInputs, item: Item) -> dict[str, List]:
-    """By how they were found; those that nothing was found for are left out."""
+    """The lists of a question by name, without empty ones."""
     [hits] = inputs.retriever.search([item.question.text], k=2 * SIZE)
     ranked = tuple(hit.passage for hit in hits)
     found = {"search": ranked[:SIZE], "search, next": ranked[SIZE:]}
@@ -79,7 +79,7 @@ def lists(inputs: SuiteInputs, item: Item) -> dict[str, List]:
 
 
 def score(inputs: SuiteInputs, item: Item) -> list[Scored]:
-    """Each list of a question."""
+    """Score each list of a question."""
     found = lists(inputs, item)
     metric = exact_match.build()
     erag = ERAG(inputs.reader, metric)
@@ -102,7 +102,7 @@ def score(inputs: SuiteInputs, item: Item) -> list[Scored]:
 
 
 def measures(item: Item, passages: List, ranked: Ranking) -> dict[str, dict[str, float | None]]:
-    """Of one list, by kind of label."""
+    """The measures of one list, by kind of label."""
     gold = {passage.key for passage in item.gold}
     holds = [contains(f"{p.title} {p.text}", item.answer) for p in passages]
     return {
@@ -113,7 +113,7 @@ def measures(item: Item, passages: List, ranked: Ranking) -> dict[str, dict[str,
 
 
 def quality(scored: Mapping[int, Sequence[Sequence[Scored]]], bootstrap: Bootstrap) -> Table:
-    """How good the lists are."""
+    """Accuracy of the answers from each kind of list."""
     rows: dict[str, dict[str, Cell]] = {}
     for hops, of in scored.items():
         by_list: dict[str, list[float | None]] = {}
@@ -132,7 +132,7 @@ def quality(scored: Mapping[int, Sequence[Sequence[Scored]]], bootstrap: Bootstr
 
 
 def correlations(scored: Mapping[int, Sequence[Sequence[Scored]]], *, seed: int) -> Table:
-    """Of each measure from each kind of label with the downstream quality."""
+    """Correlations of each measure, by kind of label, with the downstream quality."""
     rows: list[dict[str, Cell]] = []
     for kind in LABELS:
         for measure in ranking.BINARY:
@@ -146,7 +146,7 @@ def correlations(scored: Mapping[int, Sequence[Sequence[Scored]]], *, seed: int)
             rows.append(row)
     return table(
         "erag",
-        "Measures of a list by kind of label, and the answer from that list",
+        "Correlation of a list's measures with the answer from it, by kind of label",
         {
             "labels": "label",
             "measure": "measure",
@@ -165,7 +165,8 @@ def correlations(scored: Mapping[int, Sequence[Sequence[Scored]]], *, seed: int)
 def correlation(
     statistic: RankCorrelation, scored: Sequence[Scored], kind: str, measure: str, *, seed: int
 ) -> Measurement:
-    """Over lists that have both values; lists of one question are drawn together."""
+    """The correlation over lists with both values; the bootstrap draws lists of one question
+    together."""
     pairs = [
         (each.question, value, each.right)
         for each in scored

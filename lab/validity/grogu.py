@@ -1,18 +1,17 @@
-"""GroGU's Tables 1 to 4 in small: does the reader's confidence know which passages help?
+"""GroGU's Tables 1 to 4 in small: does the reader's confidence identify helpful passages?
 
 - *wins* (Table 1): one-hop questions with their gold passage, with the best-ranked passage that
-  lacks the answer (distractor), and with a random one; how often GroGU is higher with the gold.
+  lacks the answer (distractor), and with a random one; the share where GroGU is higher with gold.
 - *contexts* and *concordance* (Tables 2 and 3): two-hop questions with their gold passages after
-  four retrieved or four random ones. Where one of the two contexts is answered right and the other
-  wrong, does the right one have the higher GroGU? Relevance, whatever measures it, always prefers
-  what was retrieved.
-- *readers* and *layouts* (Table 4): see `_two_readers`.
+  four retrieved or four random ones. If only one of the two contexts gives the right answer, does
+  it have the higher GroGU? Relevance always prefers the retrieved passages.
+- *readers* and *layouts* (Table 4): see `lab.suites.two_readers`.
 
-The paper's questions need one passage and its readers get many wrong; ours hardly miss a fact that
-they are shown, so what needs wrong answers is asked over two hops.
+The paper's questions need one passage, and its readers get many wrong. The embedded reader hardly
+misses a fact that it is shown, so the tables that need wrong answers use two hops.
 
-Source: GroGU (2026), section 4. Where the gold passage stands in Table 3 is not said; here it is
-last, next to the question.
+Source: GroGU (2026), section 4. The paper does not state the gold passage's position in Table 3;
+here it is last, next to the question.
 """
 
 from collections.abc import Sequence
@@ -41,20 +40,20 @@ from hopscope.tracing.statistics.intervals import of_resamples
 from hopscope.tracing.statistics.over_questions import Bootstrap, differences, estimates
 
 RIVALS = {"distractor": 1, "random": 2}
-"""Places of the contexts that the gold passage, in place 0, is compared with."""
+"""Places of the contexts to compare with the gold passage, which has place 0."""
 ALL_TOKENS: dict[Score, Score] = {"key_ppl": "ppl", "key_entropy": "entropy"}
-"""What each score over key tokens is compared with."""
+"""The score over all tokens to compare each score over key tokens with."""
 OTHERS = 4
 """Passages before the gold ones in Tables 2 and 3."""
 RESAMPLES = 2000
 
 
 class Outcome(NamedTuple):
-    """A question of which one context is answered right and the other wrong."""
+    """A question with a right answer from one context and a wrong one from the other."""
 
     random_right: bool
     random_preferred: bool | None
-    """By utility; None where utilities are equal or one is missing."""
+    """The preference by utility; None if utilities are equal or one is missing."""
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
@@ -84,7 +83,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 
 def wins(found: Readings, bootstrap: Bootstrap) -> Table:
-    """Of each question's contexts: gold, distractor, random."""
+    """Win rates. The contexts of each question are gold, distractor, random."""
     signs = {
         (score, rival): [compare(score, row[0], row[place]) for row in found]
         for score, _ in SCORES
@@ -113,7 +112,7 @@ def wins(found: Readings, bootstrap: Bootstrap) -> Table:
     headings = {"": "gold over {}", "_ties": "ties with {}", "_gain": "keys - all tokens, {}"}
     return table(
         "grogu_wins",
-        "How often GroGU is higher with the gold passage than with another (one hop)",
+        "Win rates of GroGU with the gold passage over GroGU with another (one hop)",
         {"score": "score"}
         | {f"{r}{key}": text.format(r) for key, text in headings.items() for r in RIVALS},
         rows,
@@ -123,7 +122,7 @@ def wins(found: Readings, bootstrap: Bootstrap) -> Table:
 
 
 def contexts(found: Readings, bootstrap: Bootstrap) -> Table:
-    """Of each question's contexts: with retrieved and with random passages."""
+    """Accuracy. The contexts of each question have retrieved and random passages."""
     right = [column([row[place].right for row in found], reason=NO_ANSWER) for place in (0, 1)]
     rates = estimates(right, bootstrap)
     rows: list[dict[str, Cell]] = [
@@ -136,15 +135,15 @@ def contexts(found: Readings, bootstrap: Bootstrap) -> Table:
     ]
     return table(
         "grogu_contexts",
-        "Right answers from the gold passages after others (two hops)",
+        "Right answers from gold passages after other passages (two hops)",
         {"beside": "beside the gold", "right": "right", "only": "right with these only"},
         rows,
-        "right: the answer holds the gold one; 95 % intervals: clopper-pearson",
+        "right: the answer contains a gold; 95 % intervals: clopper-pearson",
     )
 
 
 def concordance(found: Readings, *, seed: int) -> Table:
-    """Of each question's contexts: with retrieved and with random passages."""
+    """Concordance. The contexts of each question have retrieved and random passages."""
     decided = [row for row in found if {row[0].right, row[1].right} == {True, False}]
     outcomes = {
         name: [
@@ -156,17 +155,17 @@ def concordance(found: Readings, *, seed: int) -> Table:
     outcomes["Relevance"] = [Outcome(row[1].right is True, False) for row in decided]
     return table(
         "grogu_concordance",
-        "Where only one of two contexts is answered right, has it the higher GroGU? (two hops)",
+        "Concordance of GroGU with right answers, where one of two contexts gives them (two hops)",
         {"score": "score", "tau": "tau", "accuracy": "accuracy", "f1": "macro-F1", "ties": "ties"},
         [{"score": name, **agreement(each, seed=seed)} for name, each in outcomes.items()],
-        f"{len(decided)} of {len(found)} questions have one context right and the other wrong",
+        f"{len(decided)} of {len(found)} questions have one right and one wrong answer",
         "equal utilities are ties and left out; 95 % intervals: clopper-pearson; of F1: "
         f"percentile bootstrap over questions, resamples={RESAMPLES}, seed={seed}",
     )
 
 
 def agreement(outcomes: Sequence[Outcome], *, seed: int) -> dict[str, Cell]:
-    """Kendall's tau, accuracy and macro-F1 of telling by utility which context is right."""
+    """Kendall's tau, accuracy and macro-F1 of utility as a classifier of the right context."""
     kept = [each for each in outcomes if each.random_preferred is not None]
     tp, tn = kept.count(Outcome(True, True)), kept.count(Outcome(False, False))
     errors = len(kept) - tp - tn
@@ -189,7 +188,7 @@ def _higher(sign: int | None) -> bool | None:
 
 
 def _tau(concordant: int, discordant: int, accuracy: Measurement) -> Measurement:
-    """It is 2·accuracy - 1, and so are the ends of its interval."""
+    """Kendall's tau: 2·accuracy - 1, and the same for the ends of the interval."""
     low, high = accuracy.low, accuracy.high
     return Measurement(
         value=comparisons.kendall(concordant, discordant),
@@ -206,7 +205,7 @@ def _macro_f1(tp: int, tn: int, errors: int, missing: str | None, *, seed: int) 
     if value is None:
         why = missing or "a class neither occurs nor was predicted"
         return Measurement(value=None, reason=why, n=n, estimator="macro-F1")
-    # Drawing questions with replacement draws counts of outcomes from a multinomial.
+    # A draw of questions with replacement is a multinomial draw of the counts of outcomes.
     shares = np.array([tp, tn, errors]) / n
     drawn = np.random.default_rng(seed).multinomial(n, shares, RESAMPLES).tolist()
     values = [f1 for each in drawn if (f1 := comparisons.macro_f1(*each)) is not None]

@@ -1,13 +1,13 @@
-"""ITEM's Table 2 in small: how well ways of judging utility find the gold passages.
+"""ITEM's Table 2 in small: F1 of methods of utility judgment against the gold passages.
 
-A question comes with five to ten candidates in no order: its gold passages, half of the others what
-a search for the question finds, the rest drawn at random, as in GTI-NQ, where strong and weak
-distractors stand together. Each way of judging is the product's own workflow, which is given the
-candidates in the place of a retriever's ranking. Micro-F1 counts passages over all questions,
-macro-F1 is the mean of the questions' own; who chooses all candidates shows what guessing is worth.
+A question has five to ten candidates in random order: its gold passages; of the others one half are
+hits of a search for the question, one half random passages, as in GTI-NQ with its strong and weak
+distractors. Each method is the product's own workflow, with the candidates in place of a
+retriever's ranking. Micro-F1 counts passages over all questions, macro-F1 is the mean of the
+questions' own; the choice of all candidates is the baseline.
 
-Nothing is sampled, so the first rounds of ITEM with m = 5 are those with any smaller m, and one run
-tells all; where its choice settled before, it stands for the rounds not taken.
+Nothing is sampled, so the first rounds of ITEM with m = 5 equal those with a smaller m, and one run
+gives all; if its choice is stable earlier, it counts for the remaining rounds.
 
 Source: Zhang, Bi, Guo, Cheng 2026 (arXiv 2406.11290), sections 4 and 5.1, Tables 1 and 2.
 """
@@ -36,9 +36,9 @@ from hopscope.workflows import item, k_sampling, uj_expa, uj_impa, vanilla
 from hopscope.workflows.selection.choosing import Graph
 
 SHARE = 0.5
-"""Of the limit: every question is judged some thirty times over."""
+"""The share of the limit: every question takes some thirty judgments."""
 FEWEST, MOST = 5, 10
-"""Candidates of a question."""
+"""The numbers of a question's candidates."""
 ROUNDS = 5
 """The largest m."""
 GUESS, BASELINE = "all candidates", "Vanilla"
@@ -48,21 +48,21 @@ Choice = Collection[str] | None
 
 
 class Listed(NamedTuple):
-    """A question and the passages that are judged for it."""
+    """A question and its candidate passages."""
 
     question: Question
     candidates: tuple[Passage, ...]
     gold: frozenset[str]
-    """Keys of those that the answer needs."""
+    """Keys of the gold passages."""
 
 
 class Way(NamedTuple):
-    """A way of judging."""
+    """A method of judgment."""
 
     name: str
     build: Callable[[], Graph]
     decides: str
-    """The name of the steps whose output is a choice."""
+    """The name of the steps that output a choice."""
     rounds: int = 1
 
 
@@ -83,7 +83,7 @@ WAYS: tuple[Way, ...] = (
 
 @dataclass(frozen=True)
 class Given:
-    """A retriever that finds the same passages whatever it is asked."""
+    """A retriever that returns the same passages for every query."""
 
     passages: tuple[Passage, ...]
     name: str = "given"
@@ -117,7 +117,7 @@ def listed(inputs: SuiteInputs, asked: Item) -> Listed:
 
 
 def judge(reader: Reader, asked: Sequence[Listed], *, seed: int) -> dict[str, list[Choice]]:
-    """The choice for each question, by way; `(m)` follows the name of one with rounds."""
+    """The choice for each question, by method; `(m)` follows the name of a method with rounds."""
     made: dict[str, list[Choice]] = {}
     for way in WAYS:
         workflow = Workflow(way.name, way.build(), {})
@@ -131,7 +131,7 @@ def judge(reader: Reader, asked: Sequence[Listed], *, seed: int) -> dict[str, li
 
 
 def choices(found: Run, way: Way) -> tuple[Choice, ...]:
-    """What was chosen with m = 1, 2, ..., `way.rounds`."""
+    """The choices with m = 1, 2, ..., `way.rounds`."""
     if found.status != "ok":
         return (None,) * way.rounds
     made = [
@@ -141,7 +141,7 @@ def choices(found: Run, way: Way) -> tuple[Choice, ...]:
 
 
 def tabulate(made: Mapping[str, Sequence[Choice]], asked: Sequence[Listed], *, seed: int) -> Table:
-    """A row for each way, over the same questions."""
+    """A row for each method, over the same questions."""
     bootstrap = Bootstrap(seed=seed)
     golds = [row.gold for row in asked]
     micro = [micro_f1(chosen, golds) for chosen in made.values()]
@@ -162,7 +162,7 @@ def tabulate(made: Mapping[str, Sequence[Choice]], asked: Sequence[Listed], *, s
         "item",
         "Utility judgments against gold passages: F1 (ITEM, Table 2)",
         {
-            "way": "way of judging",
+            "way": "method",
             "micro_f1": "micro-F1",
             "macro_f1": "macro-F1",
             "gain": f"micro-F1 above {BASELINE}",
@@ -175,7 +175,7 @@ def tabulate(made: Mapping[str, Sequence[Choice]], asked: Sequence[Listed], *, s
 
 
 def micro_f1(made: Sequence[Choice], golds: Sequence[Collection[str]]) -> Column:
-    """Twice the right over all that are chosen and all that are gold."""
+    """Micro-F1: twice the right passages over the sum of chosen and gold passages."""
     counts = [agreement([(choice or (), gold)]) for choice, gold in zip(made, golds, strict=True)]
     done = np.array([choice is not None for choice in made], float)
     right = done * [2 * count.right for count in counts]
@@ -184,6 +184,6 @@ def micro_f1(made: Sequence[Choice], golds: Sequence[Collection[str]]) -> Column
 
 
 def macro_f1(made: Sequence[Choice], golds: Sequence[Collection[str]]) -> Column:
-    """The mean of the questions' F1."""
+    """Macro-F1: the mean of the questions' F1."""
     pairs = zip(made, golds, strict=True)
     return mean([None if c is None else agreement([(c, gold)]).f1 for c, gold in pairs])

@@ -1,15 +1,14 @@
-"""SePer's Table 2 in small: does ΔSePer go with the true worth of evidence, and what else does?
+"""SePer's Table 2 in small: correlation of ΔSePer and of other metrics with the true utility.
 
-Pearson's r with the truth, single passage and multi-hop. Single passage: a gold passage (worth 1)
-against one that the search finds and one drawn at random, neither of which names the answer (worth
-0), for one-hop questions that the reader does not answer closed book. Multi-hop: all sets of the
-gold passages of a two- or three-hop question and one distractor, worth the share k/n of the gold
-that they hold; and the credit of single steps, which bring one of these passages each, worth 1/n
-where it is gold. A strict chain needs all its gold, so even for a reader that never errs sets have
-no r of 1, nor have steps by trajectory credit, which is (0, ..., 0, 1) then: its rows are the
-ceilings.
+Pearson's r with the truth, single passage and multi-hop. Single passage: a gold passage (utility 1)
+against a hit of the search and a random passage, neither of which names the answer (utility 0), for
+one-hop questions that the reader does not answer closed book. Multi-hop: all sets of the gold
+passages of a two- or three-hop question and one distractor, with the share k/n of the gold as
+utility; and the credit of single steps, each with one of these passages, with utility 1/n for gold.
+A strict chain needs all its gold, so even a reader that never errs has an r below 1 for sets, and
+for steps by trajectory credit, which is (0, ..., 0, 1) then: its rows are the ceilings.
 
-How much the number of samples matters is the paper's Figure 3; how much repetition, its Table 4.
+The table of samples is the paper's Figure 3, that of repetitions its Table 4.
 
 Dai et al. 2025 (arXiv 2503.01478), sections 4.1.2 and 4.2, appendix A.1.2.
 """
@@ -34,16 +33,16 @@ from hopscope.tracing.games.frozen import FrozenGame, Slot
 
 HOPS = (2, 3)
 SHARE = 4
-"""One multi-hop question in so many of each number of hops: each has 8 or 16 contexts."""
+"""One multi-hop question in this many of each number of hops: each has 8 or 16 contexts."""
 KNOWN = 0.5
-"""From this belief on closed book the reader knows the answer, and no passage can help."""
+"""From this closed-book belief on the reader knows the answer, and no passage can help."""
 RULES = {"shapley": shapley, "trajectory": trajectory, "leave_one_out": leave_one_out}
 PERFECT = "a perfect reader (ceiling)"
 
 
 @dataclass
 class Series:
-    """Pairs of a truth and what every metric says, question by question."""
+    """The true utility and the value of every metric, by context of each question."""
 
     truth: list[float] = field(default_factory=list)
     question: list[int] = field(default_factory=list)
@@ -87,7 +86,7 @@ def _single(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> Tab
     return _correlations(
         inputs,
         "single_passage",
-        "Single passage: correlation with its true worth, 1 or 0",
+        "Single passage: correlation with the true utility, 1 or 0",
         series,
         reasons,
         f"{known} of {inputs.limit} questions left out: answered closed book",
@@ -105,7 +104,7 @@ def _multi(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> list
         sets.add(number, [item.holds(shown) for shown in contexts[1:]], _gains(told))
         for rule, credits in _credits(game, item, contexts, told).items():
             steps[rule].add(number, worth, credits)
-    title = "Multi-hop: correlation of sets of passages with the share of the gold they hold"
+    title = "Multi-hop sets: correlation with the true utility, the share of the gold passages"
     return [
         _correlations(inputs, "multi_hop_sets", title, sets, reasons),
         _steps(inputs, steps, reasons),
@@ -113,8 +112,8 @@ def _multi(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> list
 
 
 def trajectory_of(inputs: SuiteInputs, item: Item) -> tuple[FrozenGame, list[float]]:
-    """A run whose steps bring one passage each: the gold in reasoning order, and somewhere among
-    it a distractor. Also what each step is truly worth."""
+    """A run whose steps retrieve one passage each: the gold in reasoning order, with a distractor
+    at a random place; and the true utility of each step."""
     rng = Random(f"trajectory {inputs.seed} {item.question.id}")
     brought = list(item.gold)
     brought[(place := rng.randint(0, len(brought))) : place] = inputs.distractors(item, 1)
@@ -125,7 +124,7 @@ def trajectory_of(inputs: SuiteInputs, item: Item) -> tuple[FrozenGame, list[flo
 
 
 def _subsets(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All, nobody first."""
+    """All coalitions, the empty one first."""
     for size in range(len(members) + 1):
         yield from combinations(members, size)
 
@@ -146,7 +145,7 @@ def _tell(
 
 
 def _gains(told: Mapping[str, ContextScores]) -> dict[str, list[float | None]]:
-    """Each context's score minus the first one's, which is closed book."""
+    """Each context's score minus the first one's, the closed-book score."""
     return {
         name: [
             None if value is None or found.values[0] is None else value - found.values[0]
@@ -158,7 +157,7 @@ def _gains(told: Mapping[str, ContextScores]) -> dict[str, list[float | None]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A meter that says again what was measured."""
+    """A meter that returns stored measurements."""
 
     name: str
     values: Mapping[str, float | None]
@@ -229,7 +228,7 @@ def _steps(inputs: SuiteInputs, steps: Mapping[str, Series], reasons: Mapping[st
     ]
     return table(
         "multi_hop_steps",
-        "Multi-hop: correlation of a step's credit with its true worth, 1/n or 0",
+        "Multi-hop steps: correlation of credit with the true utility, 1/n or 0",
         {"metric": "", **{rule: rule.replace("_", "-") for rule in RULES}},
         [_explained(row, reasons) for row in rows],
         f"{len(first.truth)} steps of {len(set(first.question))} questions",
@@ -238,7 +237,7 @@ def _steps(inputs: SuiteInputs, steps: Mapping[str, Series], reasons: Mapping[st
 
 
 def _explained(row: Mapping[str, Cell], reasons: Mapping[str, str]) -> dict[str, Cell]:
-    """With the metric's own reason where it could not be measured at all."""
+    """The correlation, or the metric's own reason if it could not be measured."""
     why = reasons.get(str(row["metric"]))
     return {
         key: cell.model_copy(update={"reason": why})

@@ -1,11 +1,11 @@
-"""Does credit find the steps that brought gold? AUROC of credit rules and of plain baselines.
+"""AUROC of credit rules, and of simple baselines, for steps that retrieved gold passages.
 
-IRCoT runs on two- and three-hop questions; a case is a step that brought a shown passage, and it is
-right when one of them is gold. Credit is that of the product, by SePer; the baselines need no
-reader: the search's own score and 1/rank of the best passage brought, 1/place of the step in the
-run, words of the gold answer in the text, and by how much the text raises the TF-IDF similarity of
-the evidence with question and gold answer. The rows of the perfect reader are ceilings: what the
-rule would say if the reader answered if and only if it saw all gold.
+IRCoT runs on two- and three-hop questions; a case is a step that retrieved shown passages, and it
+is positive if one of them is gold. Credit is the product's, by SePer. The baselines need no reader:
+the search's score and 1/rank of the step's best passage, 1/place of the step in the run, the share
+of the gold answer's words in the text, and the gain in TF-IDF similarity of the evidence to
+question and gold answer. The rows of the perfect reader are ceilings: the rule's credit for a
+reader that answers if and only if it sees all gold.
 
 Trivedi et al. 2023 (arXiv 2212.10509) for IRCoT; Shapley 1953.
 """
@@ -34,7 +34,7 @@ K = 2
 MAX_STEPS = 6
 HOPS = (2, 3)
 SHARE = 4
-"""One question in so many, of each number of hops: a run with its appraisal costs the most."""
+"""One question in this many of each number of hops: a run with its appraisal is expensive."""
 RULES = {"trajectory": trajectory, "leave-one-out": leave_one_out, "Shapley": shapley}
 PERFECT = " of a perfect reader"
 
@@ -42,14 +42,14 @@ Similarity = Callable[[str, str], float]
 
 
 class Case(NamedTuple):
-    """A step that brought passages a model was shown."""
+    """A step that retrieved passages shown to a model."""
 
     question: int
     hops: int
     gold: bool
     """Whether one of them is gold."""
     scores: dict[str, float | None]
-    """By rule or baseline; None where it was not measured."""
+    """By rule or baseline; None if unmeasured."""
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
@@ -74,7 +74,7 @@ def _run(inputs: SuiteInputs, item: Item) -> Run:
 def _cases(
     inputs: SuiteInputs, found: Run, item: Item, number: int, similarity: Similarity | str
 ) -> list[Case]:
-    """One for each step that brought something; none of a run that failed."""
+    """The cases of all runs that did not fail."""
     if found.status != "ok":
         return []
     brought = contributions(found)
@@ -99,7 +99,7 @@ def _cases(
 def _credits(
     inputs: SuiteInputs, found: Run, meter: UtilityMeter, suffix: str
 ) -> dict[str, dict[int, float | None]]:
-    """What the product credits each step with, by rule."""
+    """The product's credit of each step, by rule."""
     rules = {module.build().name: name for name, module in RULES.items()}
     credits = appraise(
         found,
@@ -120,7 +120,7 @@ def _baselines(
     item: Item,
     similarity: Similarity | str,
 ) -> dict[str, dict[int, float | None]]:
-    """What can be said of each step without a reader."""
+    """The baselines of each step, which need no reader."""
     steps = {step.index: step for step in found.steps}
     told: dict[str, dict[int, float | None]] = {name: {} for name in BASELINES}
     before = ""
@@ -153,13 +153,13 @@ def _best(step: Step, passages: Sequence[Passage]) -> tuple[float, int]:
 
 
 def overlap(answer: str, text: str) -> float:
-    """The share of the answer's words that stand in the text, after normalisation."""
+    """The share of the answer's words in the text, after normalisation."""
     words, there = normalise(answer).split(), set(normalise(text).split())
     return sum(word in there for word in words) / len(words) if words else 0.0
 
 
 def _tf_idf(passages: Sequence[Passage]) -> Similarity | str:
-    """Cosine similarity of texts by the world's TF-IDF weights, or why there is none."""
+    """Cosine similarity of texts by the world's TF-IDF weights, or the reason it is missing."""
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ModuleNotFoundError:
@@ -199,7 +199,7 @@ def _table(
     failed = sum(found.status != "ok" for found in runs)
     return table(
         "auroc",
-        "AUROC for: this step brought a gold passage",
+        "AUROC for steps that retrieved a gold passage",
         {
             "rule": "",
             "all": "all runs",

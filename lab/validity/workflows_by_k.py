@@ -1,9 +1,9 @@
-"""SePer's Table 12 in small: workflows by the number of passages that a retrieval brings.
+"""SePer's Table 12 in small: workflows by the number of passages per retrieval.
 
-The belief in the gold answer is SePer-S with all passages that a run showed its reader, ΔSePer that
-minus the belief without any; beside them what the run got right and what it cost. The paper heads
-its table ΔSePer, but its rows of naive RAG are those of its Table 10, which are of SePer: here are
-both. Self-Ask stands for RetRobust, which is its loop with a reader trained for it.
+The belief in the gold answer is SePer-S with all passages that a run showed its reader; ΔSePer is
+that minus the closed-book belief; the other columns are accuracy and cost. The paper heads its
+table ΔSePer, but its rows of naive RAG equal those of its Table 10, which are SePer; this table has
+both. Self-Ask replaces RetRobust, which is Self-Ask's loop with a reader trained for it.
 
 Source: Dai et al. 2025 (arXiv 2503.01478), appendix A.3, Table 12.
 """
@@ -31,7 +31,7 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, Column, estima
 from hopscope.workflows import flare, ircot, iter_retgen, naive, self_ask
 
 SHARE = 0.5
-"""Of the limit: every question is answered fifteen times, and each time measured."""
+"""The share of the limit: every question is answered and measured fifteen times."""
 RIGHT = 0.8
 """From this equivalence on an answer is right."""
 WORKFLOWS: dict[str, Callable[..., StateGraph[Any, Deps, Any, Any]]] = {
@@ -51,19 +51,19 @@ MEASURES = {
     "tokens": "tokens",
 }
 SHARES = ("exact_match", "accuracy")
-"""Those of `MEASURES` that are 0 or 1."""
+"""The binary ones of `MEASURES`."""
 DIGITS = {"retrievals": 2, "tokens": 0}
-"""Of those whose figures have not three."""
+"""Decimals of the measures whose figures do not have three."""
 
 
 class Answered(NamedTuple):
-    """A question by a workflow."""
+    """The values of one question in one workflow."""
 
     run: Run
     before: Measurement
     """SePer closed book."""
     belief: Measurement
-    """SePer with all that the run showed."""
+    """SePer with all passages that the run showed."""
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
@@ -78,7 +78,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
 def answer(
     reader: Reader, retriever: Retriever, meter: SePer, question: Question
 ) -> dict[tuple[str, int], Answered]:
-    """A question by every workflow with every k."""
+    """Measure a question in every workflow with every k."""
     deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
     runs = {
         (name, k): answering.answer(Workflow(name, graph(k=k), {"k": k}), question, deps)
@@ -93,7 +93,7 @@ def answer(
 
 
 def shown(done: Run) -> tuple[Passage, ...]:
-    """All passages that a run showed, in the order in which it found them."""
+    """All passages that a run showed, in order of retrieval."""
     game = over_steps(done)
     return game.evidence(frozenset(game.players))
 

@@ -149,7 +149,7 @@ def test_a_failed_run_is_no_vote() -> None:
 
 
 def test_without_a_similarity_there_is_nothing_to_learn() -> None:
-    with pytest.raises(UsageError, match="nothing to learn"):
+    with pytest.raises(UsageError, match="no weights can be learned"):
         fit([], Rule())
 
 
