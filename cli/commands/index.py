@@ -238,7 +238,7 @@ def build(
             stderr=True,
         )
     if source.repeats:
-        render.say(f"{source.repeats:,} repeated passages left out", stderr=True)
+        render.say(f"{source.repeats:,} passages left out as repetitions", stderr=True)
     if cut := manifest.counts.get("cut"):
         render.say(
             f"{cut:,} of {manifest.counts['passages']:,} passages are longer than the encoder "

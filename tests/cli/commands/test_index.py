@@ -24,7 +24,7 @@ def test_questions_with_their_passages_are_a_corpus(tmp_path: Path) -> None:
     path = tmp_path / "hotpot.json"
     path.write_text(json.dumps([record, {**record, "_id": "r", "context": context[:1]}]))
     done = invoke("build", path, "--out", tmp_path / "i", "--chunk", "words:4", "--json")
-    assert "2 repeated passages left out" in done.stderr
+    assert "2 passages left out as repetitions" in done.stderr
     assert json.loads(done.stdout)["counts"]["passages"] == 3
     found = invoke("search", tmp_path / "i", "Bruno", "--json")
     assert "It is by Bruno." in found.stdout
