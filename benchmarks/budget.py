@@ -1,10 +1,10 @@
-"""Whether the learned value of information saves retrievals on Hopland, and against what.
+"""Savings by the learned value of information on Hopland, against the other policies.
 
-For each seed a world that the reader has never seen and one to learn from; questions that need no,
-one, two or three retrievals, and some that nothing answers. An answer whose least probable token
-is below a threshold, chosen on the questions learned from, counts as abstaining, which is right
-where nothing answers; the same for all policies. The workflow runs with 0, 1, ... retrievals at
-most, so what any policy would have got is known. The cost of all signals is counted.
+Each seed has a test world that the reader has never seen and a training world; their questions need
+none, one, two or three retrievals, or have no answer. An answer whose least probable token is below
+a threshold, chosen on the training questions, counts as an abstention, which is right for questions
+without an answer; the same holds for all policies. The workflow runs with at most 0, 1, ...
+retrievals, so the result of every policy is known. The cost of all signals counts.
 
     python benchmarks/budget.py [--limit 1000] [--train 1000] [--seed 0] [--seeds 3]
                                 [--workflow ircot] [--json]
@@ -41,14 +41,14 @@ RESAMPLES = 1000
 
 
 class QuestionPath(NamedTuple):
-    """A question with its runs of 0, 1, ... retrievals, the last one by the workflow's own stop."""
+    """A question with its runs of 0, 1, ... retrievals; the last without a limit."""
 
     posed: Posed
     runs: tuple[Run, ...]
 
 
 def confidence(result: Run) -> float:
-    """Probability of the least probable token of what was read out last."""
+    """Probability of the last answer's least probable token."""
     told = [
         g for s in result.steps if s.kind == "generate" for e in s.exchanges for g in e.generations
     ]
@@ -100,7 +100,7 @@ def walks(asked: Sequence[QuestionPath], reader: Reader, threshold: float) -> li
 
 
 def best_threshold(asked: Sequence[QuestionPath]) -> float:
-    """Of abstaining: what is best for the workflow's own stop."""
+    """The threshold of abstention that is best for the workflow's own stop."""
     candidates = [
         0.0,
         *np.quantile([confidence(a.runs[-1]) for a in asked], np.arange(0.02, 0.6, 0.02)),

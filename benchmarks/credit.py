@@ -1,25 +1,25 @@
-"""What per-step credit costs: against the straightforward loop, against its floor, as it grows.
+"""The cost of per-step credit: against the straightforward loop, against its floor, and its growth.
 
-On IRCoT runs over Hopland with the embedded reader, N = 10 samples of each context, SePer-S and
-SePer-H, and an entailment model of DeBERTa-base's size with random weights, as cost is what counts.
-Random weights find that everything contradicts everything, which would spare the product too much:
-nine tenths of what the model says are put in its mouth, by words.
+It uses IRCoT runs over Hopland with the embedded reader, N = 10 samples of each context, SePer-S
+and SePer-H, and an entailment model of DeBERTa-base's size with random weights, since only cost
+matters. Random weights judge every pair a contradiction, which would favour the product; so nine
+tenths of each verdict are lexical.
 
-    speed      the loop of benchmarks/credit_parts/straightforward.py does the same, with the same
-               reader: ratios of time for the samples, for the entailment of ten distinct answers,
-               for both with the answers as they come, and for Shapley credit of four steps; and
-               whether samples and scores are the same
-    floor      tokens that went through the reader over those that had to, time over that of the
-               same forward passes without anything around them, with the reader's cache and with
-               transformers', and the share of the machine's peak that they reach; each is the
-               best of several times
-    tracing    what spans and the database add to a workflow, without meters
-    growth     time and memory with the steps T, passages a step k, samples N, length of passages,
-               and runs at once
+    speed      ratios of time to the loop of benchmarks/credit_parts/straightforward.py with the
+               same reader: for the samples, for the entailment of ten distinct answers, for both
+               with the reader's own answers, and for Shapley credit of four steps; and whether
+               samples and scores are equal
+    floor      forwarded tokens over necessary ones, time over that of the same forward passes
+               alone, with the reader's cache and with transformers', and their share of the
+               machine's peak; each is the best of several times
+    tracing    the cost of spans and of the database in a workflow without meters
+    growth     time and memory by steps T, passages per step k, samples N, length of passages, and
+               concurrent runs
 
-The embedded reader is small; `--feed-forward WIDTH` has it say the same at a larger model's price.
+The embedded reader is small; with `--feed-forward WIDTH` it gives the same replies at a larger
+model's cost.
 
-Ratios are of processor time, since others use the machine; `--clock wall` takes the clock's.
+Ratios are of processor time, since others use the machine; `--clock wall` takes wall time.
 
     OMP_NUM_THREADS=1 python benchmarks/credit.py [--limit 20] [--part NAME]... [--json]
 """

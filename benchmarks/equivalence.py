@@ -1,10 +1,9 @@
-"""How many pairs of answer and gold a second the embedded equivalence model judges, on one core.
+"""Speed of the embedded equivalence model: pairs of answer and gold per second, on one core.
 
-Without FILE made-up answers from Hopland: for each question ten answers against its gold both ways
-round, as a belief asks for them. With FILE, human judgements in EVOUNA's format, also answers
-against all aliases at once, a pair being one answer and one alias. Seconds are of the processor, so
-that other programs do not count; the fastest of three goes. With --than it also prints how many
-times as fast that is as what an earlier version printed with --json.
+Without FILE it uses generated answers from Hopland: ten answers per question against its gold, in
+both directions, as for a belief. With FILE, human judgements in EVOUNA's format, it also measures
+answers against all aliases at once; a pair is one answer and one alias. Seconds are processor time,
+the fastest of three rounds. --than also prints the ratio to an earlier version's --json output.
 
     OMP_NUM_THREADS=1 python benchmarks/equivalence.py [FILE] [--json] [--than JSON]
 """

@@ -1,8 +1,8 @@
-"""Passages, queries and vectors without end, made as they are asked for, by a seed.
+"""Generated passages, queries and vectors of any number, from a seed.
 
-Words are drawn by Zipf and Mandelbrot's law, p ~ 1 / (rank + 2.7), from 200,000 made-up ones, which
-gives posting lists of the lengths that text has: a few hold most passages, most hold a few. Of a
-query's eight words four are drawn likewise and four evenly from the first 20,000. Vectors are of
+Words are drawn by Zipf and Mandelbrot's law, p ~ 1 / (rank + 2.7), from 200,000 invented ones, so
+that posting lists have the lengths of real text: a few contain most passages, most contain a few.
+Of a query's eight words four are drawn likewise and four evenly from the first 20,000. Vectors have
 length 1 and lie around 10,000 random centres, each coordinate off by a normal deviate of half the
 size of the centre's; queries' vectors are drawn likewise.
 """

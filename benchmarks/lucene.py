@@ -1,12 +1,12 @@
-"""Lucene's own BM25, by way of the Anserini jar that pyserini carries: a yardstick for ours.
+"""Hopscope's BM25 compared with Lucene's own, by pyserini's Anserini jar.
 
     python benchmarks/lucene.py [--data FOLDER] [--json]
 
 Corpus: 6,119 passages of 2WikiMultiHopQA, title and text indexed together; queries: 354 questions.
-Tells how many of the first ten passages the embedded BM25 shares with Lucene (it must be .98), how
-often Hopscope's Lucene gives the very ranking of Anserini's own indexer and searcher, and how fast
-each is. Intervals are 95 % percentile bootstraps over questions. Needs
-`pip install 'hopscope[lucene]'`.
+It prints the share of the first ten passages that the embedded BM25 and Lucene have in common (it
+must be .98), the number of questions with equal rankings by Hopscope's Lucene and by Anserini's own
+indexer and searcher, and the speed of each. Intervals are 95 % percentile bootstraps over
+questions. Needs `pip install 'hopscope[lucene]'`.
 """
 
 import argparse
@@ -27,11 +27,11 @@ RESAMPLES = 10_000
 
 
 class Unavailable(Exception):
-    """Why Lucene cannot be asked here."""
+    """The reason why Lucene cannot run here."""
 
 
 class Ranked(NamedTuple):
-    """What Lucene found and how long it took."""
+    """Lucene's rankings and their time."""
 
     ids: list[list[str]]
     build_seconds: float
@@ -73,7 +73,7 @@ def _java() -> Any:
 
 
 def measure(data: Path) -> dict[str, Any]:
-    """Everything this benchmark tells."""
+    """The measurements of this benchmark."""
     import numpy as np
 
     from hopscope.runtime.corpora.corpus import Corpus

@@ -2,13 +2,13 @@
 
     python benchmarks/recall.py [--data FOLDER] [--only NAME] [--cache FOLDER] [--json]
 
-For each question the passages that support its answer are known. recall@k is the share of them
-among the first k passages, averaged over questions; all@k the share of questions that have all of
-them there, without which a multi-hop question cannot be answered from the evidence. Intervals are
-95 % percentile bootstraps over questions; differences from BM25 are paired by question.
+The supporting passages of each question are known. recall@k is their share among the first k
+passages, averaged over questions; all@k is the share of questions with all of them there, which a
+multi-hop answer needs. Intervals are 95 % percentile bootstraps over questions; differences from
+BM25 are paired by question.
 
-Vectors take minutes: `--cache` keeps the indexes in a folder and takes them from there the next
-time. Without the extra `minilm` only BM25 is measured, and the others are null with the reason.
+Vectors take minutes: `--cache FOLDER` keeps the indexes for the next time. Without the extra
+`minilm` only BM25 is measured, and the others are null with the reason.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from hopscope.tracing.statistics.intervals import quantiles
 
 CUTS = (2, 5, 10, 20)
 FUSED = 100
-"""Of each ranking, as `rrf(a,b)` asks for."""
+"""Passages of each ranking, as many as `rrf(a,b)` requests."""
 SEED, RESAMPLES = 0, 10_000
 ENCODER = "minilm"
 NOT_RUN = {
@@ -49,7 +49,7 @@ Values = NDArray[np.float64]
 
 
 class LabeledQuestion(NamedTuple):
-    """A question and what supports its answer."""
+    """A question and the labels of its supporting passages."""
 
     text: str
     supporting: frozenset[str]
@@ -64,7 +64,7 @@ class Dataset:
     passages: tuple[Passage, ...]
     questions: tuple[LabeledQuestion, ...]
     by_title: bool = False
-    """Whether passages are known to support by their titles only."""
+    """Whether labels are titles only."""
 
     def label(self, passage: Passage) -> str:
         return passage.title if self.by_title else passage.key
@@ -118,7 +118,7 @@ DATASETS: dict[str, tuple[Sequence[str], Callable[..., Dataset]]] = {
     ),
     "musique": (("musique_train100.json",), musique),
 }
-"""By name: the files, and what reads them."""
+"""By name: the files and their reader."""
 
 
 def lines(path: Path) -> list[Row]:
@@ -126,7 +126,7 @@ def lines(path: Path) -> list[Row]:
 
 
 def found(dataset: Dataset, ranking: Sequence[Hit], asked: LabeledQuestion, k: int) -> float:
-    """The share of what supports the answer that is among the first `k` passages."""
+    """The share of the supporting passages among the first `k`."""
     labels = {dataset.label(hit.passage) for hit in ranking[:k]}
     return len(asked.supporting & labels) / len(asked.supporting)
 
@@ -142,7 +142,7 @@ def measures(dataset: Dataset, rankings: Rankings) -> dict[str, Values]:
 
 
 def mean(values: Values) -> Row:
-    """With its interval; the same resamples for every system, so that differences are paired."""
+    """A mean with its interval; all systems share the resamples, so that differences are paired."""
     draw = np.random.default_rng(SEED).integers(0, len(values), (RESAMPLES, len(values)))
     low, high = quantiles(values[draw].mean(axis=1))
     return {"value": float(values.mean()), "low": low, "high": high}
@@ -150,7 +150,7 @@ def mean(values: Values) -> Row:
 
 @dataclass(frozen=True)
 class Held:
-    """An encoder that takes passages' vectors from an index, as they were computed before."""
+    """An encoder that reads the vectors of passages from an index."""
 
     encoder: VectorEncoder
     vectors: Mapping[str, NDArray[np.float32]]
@@ -170,7 +170,7 @@ class Held:
 
 
 def rank(dataset: Dataset, cache: Path) -> Iterator[tuple[str, Rankings]]:
-    """Each system by the expression that names it, with what it finds for all questions.
+    """Each system's expression, with its rankings for all questions.
 
     Raises:
         MissingExtraError: after BM25, if there is no faiss or no MiniLM.
@@ -213,7 +213,7 @@ def held(index: Path) -> Held:
 
 
 def measure(dataset: Dataset, cache: Path) -> Row:
-    """Everything about one dataset."""
+    """The measurements of one dataset."""
     result: Row = {
         "dataset": dataset.name,
         "questions": len(dataset.questions),
@@ -238,7 +238,7 @@ def measure(dataset: Dataset, cache: Path) -> Row:
 
 
 def show(result: Row) -> None:
-    """As the table of the documentation."""
+    """Print the table of the documentation."""
     questions, passages = result["questions"], result["passages"]
     print(f"\n{result['dataset']}: {questions} questions, {passages:,} passages")
     heads = [f"{kind}@{k}" for kind in ("recall", "all") for k in CUTS]

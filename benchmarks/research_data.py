@@ -1,4 +1,4 @@
-"""The option `--data`: the folder of the public research data that some benchmarks read."""
+"""The option `--data`: the folder of public research data for some benchmarks."""
 
 import os
 from argparse import ArgumentParser
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 VARIABLE = "HOPSCOPE_TEST_DATA"
-"""Names the folder to tests, too (tests/conftest.py)."""
+"""The variable that names the folder, for tests, too (tests/conftest.py)."""
 
 
 def add_option(parser: ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def add_option(parser: ArgumentParser) -> None:
 
 
 def missing(folder: Path | None, names: Sequence[str]) -> str | None:
-    """Why these files cannot be read, and what to do; None if they are there."""
+    """The reason why these files cannot be read, with the remedy; None if they exist."""
     if folder is None:
         return f"give --data FOLDER or set {VARIABLE}: the folder with {', '.join(names)}"
     absent = [name for name in names if not (folder / name).is_file()]

@@ -1,22 +1,21 @@
-"""What building and searching large indexes takes, beside the libraries called directly.
+"""The cost of large indexes, to build and to search, beside the libraries called directly.
 
     python benchmarks/retrieval.py [--passages N] [--only PART ...] [--folder FOLDER] [--json]
 
 Parts: `bm25` (bm25s), `lucene` (Anserini; `pip install 'hopscope[lucene]'`), `hnsw` (faiss, as many
 seeded vectors of 384 coordinates as passages) and `encode` (MiniLM, 20,000 passages at most; extra
-`minilm`). Passages are generated while they are indexed (`benchmarks/generated.py`), never held.
-Each build and each search runs in a process of its own, whose peak memory is told; files that are
-mapped count as far as they were read.
+`minilm`). Passages are generated while they are indexed (`benchmarks/generated.py`), not kept in
+memory. Each build and each search runs in a process of its own, with its peak memory; mapped files
+count as far as they were read.
 
-The bare library does what its documentation shows for the same task: bm25s tokenises with its own
-tokenizer and Porter's stemmer and gives the texts of its own corpus file; Anserini gives ids,
-scores and stored texts; faiss gives positions and scores, by which the texts are read from JSON
-lines in a mapped file, or, as `positions`, nothing more. Latency is of one query at a
-time. In a batch all queries go at once, first to the one, then to the other, nine times:
-overhead is the median over these pairs of Hopscope's time divided by the library's, less 1, with a
-95 % percentile bootstrap over the pairs (seed 0). It must be 5 % at most. Processor time is told
-besides, because it changes less on a machine that does other things, too. Encoding 128 passages is
-compared five times, for MiniLM takes a second for some twenty.
+The library alone does the same task as in its documentation: bm25s uses its own tokenizer and
+Porter's stemmer and returns the texts of its own corpus file; Anserini returns ids, scores and
+stored texts; faiss returns positions and scores, with the texts from JSON lines in a mapped file,
+or, as `positions`, without them. Latency is of one query at a time. A batch has all queries at
+once, first for the one, then for the other, nine times: overhead is the median over these pairs of
+Hopscope's time divided by the library's, minus 1, with a 95 % percentile bootstrap over the pairs
+(seed 0). It must be 5 % at most. Processor time is printed, too, because it varies less on a busy
+machine. Encoding 128 passages is compared five times, as MiniLM takes a second for some twenty.
 """
 
 import argparse
@@ -106,7 +105,7 @@ def build_lucene(folder: Path, count: int) -> None:
 
 
 def build_lucene_bare(folder: Path, count: int) -> None:
-    """From JSON lines, which are written first, as Anserini's command takes a corpus."""
+    """Build from JSON lines, which are written first: the form of Anserini's command."""
     from hopscope.runtime.retrievers.lucene import jvm
 
     source = folder.with_name("lucene-source")
@@ -153,7 +152,7 @@ def search_lucene(ours: Path, bare: Path) -> Iterator[Any]:
 
 
 def build_hnsw(folder: Path, count: int) -> None:
-    """As `index build --kind dense` does it, but for the encoder: from a file of vectors."""
+    """Build as `index build --kind dense` does, but from a file of vectors, without an encoder."""
     from hopscope.runtime.indexes import passage_file
     from hopscope.runtime.retrievers.dense import faiss_index as _faiss
 
@@ -184,7 +183,7 @@ def build_hnsw_bare(folder: Path, count: int) -> None:
 
 
 class Given:
-    """In an encoder's place: a query is the number of its vector."""
+    """Replaces an encoder: a query is the number of its vector."""
 
     name = "given"
 
@@ -252,7 +251,7 @@ def search_encode(ours: Path, bare: Path) -> Iterator[Any]:
     tokenizer, model = AutoTokenizer.from_pretrained(place), AutoModel.from_pretrained(place).eval()
 
     def encode(numbers: Sequence[int]) -> Any:
-        """The longest first and 32 together, as sentence-transformers does it."""
+        """Encode the longest first, 32 at a time, as sentence-transformers does."""
         texts = [f"{passages[n].title} {passages[n].text}" for n in numbers]
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
         vectors = np.empty((len(texts), generated.DIMENSION), dtype=np.float32)
@@ -431,7 +430,7 @@ def main() -> None:
 
 
 def exceeds(found: Row) -> bool:
-    """Whether it surely does: the whole interval lies above."""
+    """Whether the overhead surely exceeds the limit: its whole interval lies above."""
     return "overhead" in found and found["overhead"]["low"] > MOST_OVERHEAD
 
 

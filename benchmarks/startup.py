@@ -1,8 +1,8 @@
-"""How long a person waits for a command: from the start of the process to its end.
+"""The time of a command from the start of its process to its end.
 
-Makes a database of many runs: a hundred like those of benchmarks/store.py, and copies of the rows
-that `ls` reads. Then starts each command several times and takes the median; a first go brings
-files into memory and is not counted.
+It makes a database of many runs: a hundred like those of benchmarks/store.py, and copies of the
+rows that `ls` reads. Then it starts each command several times and takes the median, without the
+first start, which brings files into memory.
 
     python benchmarks/startup.py [--runs 100000] [--repeats 10] [--db FILE] [--json]
 """
@@ -27,12 +27,12 @@ from hopscope.store.store import Store
 from store import STEPS, fill
 
 WHOLE = 100
-"""Runs that are saved whole, before the copies."""
+"""Complete runs, saved before the copies."""
 COPIED = (schema.runs, schema.steps, schema.credits, schema.appraisals)
 
 
 def make(file: Path, runs: int) -> None:
-    """A database of so many runs."""
+    """Fill a database with this many runs."""
     with Store.open(file) as store:
         fill(store, min(runs, WHOLE) * STEPS, random.Random(0))
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -73,7 +73,7 @@ def waited(arguments: list[str]) -> tuple[float, float]:
 
 
 def measure(file: Path, demo: Path, repeats: int) -> dict[str, Any]:
-    """What each command takes."""
+    """The time of each command."""
     with Store.open(file) as store:
         ids = store.ids()
     stored = ["--db", str(file)]

@@ -1,8 +1,8 @@
-"""How the store does at size: what a step takes, and how long `ls` and `show` take.
+"""The store at size: bytes and time per step, and the time of `ls` and `show`.
 
-Makes runs like IRCoT's, five retrievals of five passages each, with credits of two meters and three
-rules, and saves them as they come. Then lists and shows runs chosen by chance, in this process and
-as commands from their start, and prints how the database goes about their queries.
+It makes runs like IRCoT's, five retrievals of five passages each, with credits of two meters and
+three rules, and saves them one by one. Then it lists and shows random runs, in this process and as
+commands from their start, and prints the database's plans of their queries.
 
     python benchmarks/store.py [--steps 1000000] [--db URL|FILE] [--plans] [--json]
     python benchmarks/store.py --writes 500 [--db URL|FILE]       # one transaction after the other
@@ -126,7 +126,7 @@ def _exchange(number: int, held: tuple[Passage, ...], chance: random.Random) -> 
 
 
 def credits(run: Run, chance: random.Random) -> Iterator[Credit]:
-    """What `hopscope run` measures: levels and totals, and each step by each rule."""
+    """Credits as by `hopscope run`: levels and totals, and each step by each rule."""
     whole: list[tuple[int | None, str]] = [(None, "level"), (None, "total")]
     rules = ("level", "trajectory", "shapley", "leave_one_out")
     parts = [(s.index, rule) for s in run.steps if s.kind == "retrieve" for rule in rules]
@@ -146,7 +146,7 @@ def credits(run: Run, chance: random.Random) -> Iterator[Credit]:
 
 
 def fill(store: Store, steps: int, chance: random.Random) -> list[str]:
-    """Save as many steps; the ids of their runs."""
+    """Save this many steps. Returns the ids of their runs."""
     corpus = list(passages(CORPUS))
     found = runs(steps // STEPS, corpus, chance)
     ids: list[str] = []
@@ -161,8 +161,8 @@ def fill(store: Store, steps: int, chance: random.Random) -> list[str]:
 
 
 def write_rate(store: Store, count: int, chance: random.Random) -> dict[str, float]:
-    """How fast one process saves runs with their credits, each as soon as it is done: by the clock,
-    and by the seconds that this process computed. The runs are made before."""
+    """The speed at which one process saves finished runs with their credits one by one, by wall
+    time and by processor time."""
     made = list(runs(count, list(passages(CORPUS // 10)), chance))
     measured = [(list(credits(run, chance)), _appraisal(run)) for run in made]
     begun, busy = time.perf_counter(), time.process_time()
@@ -188,7 +188,7 @@ def show(store: Store, run_id: str) -> None:
 
 
 def times(acts: Iterable[Callable[[], object]]) -> dict[str, float]:
-    """Milliseconds that an act takes: the median and the 95th percentile."""
+    """Milliseconds of an action: the median and the 95th percentile."""
     taken = []
     for act in acts:
         begun = time.perf_counter()

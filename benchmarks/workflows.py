@@ -1,7 +1,7 @@
-"""What each workflow costs and gets right on Hopland, with the embedded reader.
+"""Cost and exact match of each workflow on Hopland, with the embedded reader.
 
-For every workflow the same chain questions of the embedded world; prints exact match, LLM calls,
-retrievals, tokens and steps per question, as means over the questions.
+All workflows answer the same chain questions of the embedded world. It prints exact match, LLM
+calls, retrievals, tokens and steps per question, as means over the questions.
 
     python benchmarks/workflows.py [--limit 100] [--workflow NAME]... [--json]
 """

@@ -1,1 +1,1 @@
-"""What benchmarks/credit.py measures, a file for each part and each thing that parts share."""
+"""The parts of benchmarks/credit.py, one file each, and their shared modules."""

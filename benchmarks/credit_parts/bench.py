@@ -1,4 +1,4 @@
-"""What all parts of the credit benchmark work with."""
+"""The inputs of all parts of the credit benchmark."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,16 +15,16 @@ from hopscope.tracing.entailments.nli import statement_texts
 from hopscope.tracing.pairs.classifier import load
 
 N, SEED = 10, 0
-"""Samples of a context, and what they are drawn from."""
+"""Samples of a context, and their seed."""
 AREA = 16_384
-"""Rows times positions that go through a model together."""
+"""Rows times positions of one batch."""
 
 Row = dict[str, Any]
-"""What was measured, by its name; rows may hold rows."""
+"""Measurements by name; rows may contain rows."""
 
 
 class Benchmark(NamedTuple):
-    """What all parts work with."""
+    """The inputs of all parts."""
 
     spec: str
     """The reader, as on the command line."""
@@ -33,20 +33,20 @@ class Benchmark(NamedTuple):
     limit: int
     nli: Path
     folder: Path
-    """For files that are not kept."""
+    """The folder of temporary files."""
 
     def reader(self, *, bare: bool = False) -> Any:
-        """The reader with nothing remembered yet, or that remembers nothing."""
+        """The reader with an empty cache, or without one."""
         options = f"device={self.device}" + (",prefix_cache=0" if bare else "")
         return parts.reader(f"{self.spec},{options}")
 
     def model(self) -> Entailment:
-        """The entailment model without any memory."""
+        """The entailment model without a cache."""
         checkpoint = locate(str(self.nli))
         return load(checkpoint, texts=statement_texts, device=self.device, max_batch_tokens=AREA)
 
     def plain_model(self) -> Entailment:
-        """The same as transformers has it."""
+        """The same model as transformers runs it."""
         return Plain(self.nli, self.device)
 
     def seconds(self, clock: Clock) -> float:

@@ -1,4 +1,4 @@
-"""What the reader is asked to measure a run."""
+"""The contexts that a run's measurement needs."""
 
 from credit_parts.bench import SEED, N
 from hopscope.runtime.types import GenerationRequest, Run
@@ -11,7 +11,7 @@ CONTEXT_WORDS = 512
 
 
 def contexts(found: Run, *, every: bool) -> dict[frozenset[int], GenerationRequest]:
-    """What the reader is asked for each coalition: `every` one, or those along the trajectory."""
+    """The reader's requests for each coalition: `every` one, or those along the trajectory."""
     game = over_steps(found)
     along = [frozenset(game.players[:t]) for t in range(len(game.players) + 1)]
     chosen = [

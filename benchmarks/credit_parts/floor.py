@@ -1,4 +1,4 @@
-"""The reader against its floor: the tokens that no program could spare, and bare forward passes."""
+"""The reader against its floor: the necessary tokens, and bare forward passes."""
 
 from typing import Any
 
@@ -55,8 +55,8 @@ def measure(bench: Benchmark) -> Row:
 
 
 def tokens_needed(reader: Any, samples: dict[GenerationRequest, list[Generation]]) -> int:
-    """Tokens that must go through the model at least: what sequences begin with alike, once; and
-    of each sample all but a last token after which nothing is asked."""
+    """The least tokens through the model: common beginnings of sequences once, and of each sample
+    all but its last token."""
     sequences = []
     for request, drawn in samples.items():
         prompt = reader._renderer.prompt_ids(request.prompt)
@@ -77,7 +77,7 @@ def tokens_needed(reader: Any, samples: dict[GenerationRequest, list[Generation]
 
 
 def peak(bench: Benchmark) -> float:
-    """Multiplications and additions in single precision that the machine does in a second."""
+    """The machine's multiplications and additions per second in single precision."""
     side = 2048 if bench.device == "cpu" else 8192
     square = torch.rand(side, side, device=bench.device)
     took = (timed(lambda: (square @ square)[0, 0].item()) for _ in range(PEAKS))

@@ -13,11 +13,11 @@ from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.runtime.types import Run
 
 SIZES = (1, 2, 4, 8)
-"""Of what grows."""
+"""The sizes of each dimension."""
 
 
 def measure(bench: Benchmark) -> Row:
-    """Each size alone, the others at their least; an exponent of 1 is linear."""
+    """Each dimension alone, the others at their smallest; an exponent of 1 is linear."""
     retriever = parts.corpus(parts.HOPLAND)
     questions = bench.questions(max(1, bench.limit // 10))
 
@@ -51,7 +51,7 @@ def measure(bench: Benchmark) -> Row:
 
 
 def measured(bench: Benchmark, runs: Sequence[Run], *, samples: int = N, at_once: int = 1) -> Row:
-    """SePer-S and trajectory credit of some runs, by words, as the reader is what grows."""
+    """SePer-S and trajectory credit of some runs; the lexical entailment adds little."""
     reader = bench.reader()
     measuring = Measuring(
         samples=samples,

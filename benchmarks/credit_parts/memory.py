@@ -1,4 +1,4 @@
-"""How much memory some work takes."""
+"""The memory that a piece of work takes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,8 +6,8 @@ from pathlib import Path
 
 
 class Memory:
-    """The most bytes that this process held while inside, beyond those it held before. Linux tells
-    and forgets it on request; elsewhere it is not known."""
+    """The peak memory of this process inside the block, in bytes, minus that before it. Only Linux
+    reports and resets it; elsewhere it is unknown."""
 
     def __init__(self) -> None:
         self.bytes: int | None = None

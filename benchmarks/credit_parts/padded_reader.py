@@ -1,5 +1,5 @@
-"""The embedded reader with a feed-forward padded by zeros: it says the same at a larger model's
-price."""
+"""The embedded reader with a feed-forward padded by zeros: the same replies at a larger model's
+cost."""
 
 from pathlib import Path
 

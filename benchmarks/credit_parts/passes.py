@@ -1,4 +1,4 @@
-"""The forward passes of a model: watched, and made again with nothing around them."""
+"""The forward passes of a model: recorded, and repeated alone."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ def observed(model: Any) -> Iterator[list[Pass]]:
 
 
 def weights_of(reader: Any) -> Any:
-    """The torch module somewhere in a reader."""
+    """The torch module inside a reader."""
     open_objects: list[Any] = [reader]
     while open_objects:
         for part in vars(open_objects.pop(0)).values():
@@ -50,8 +50,7 @@ def weights_of(reader: Any) -> Any:
 
 
 def replayed(model: Any, passes: Sequence[Pass], *, roomy: bool) -> Clock:
-    """The same forward passes with nothing around them, with the reader's cache or else with
-    transformers' own."""
+    """The same forward passes alone, with the reader's cache or else with transformers' own."""
     config, device = model.config, model.device
     clock = Clock()
     heads, size = config.num_key_value_heads, config.head_dim

@@ -9,7 +9,7 @@ from hopscope.tracing.wrappers.cached import CachedEntailment
 
 
 class Product:
-    """The product's own way, with models that remember nothing yet."""
+    """The product's own computation, with empty caches."""
 
     def __init__(self, bench: Benchmark, rule: str) -> None:
         self.reader = Recording(bench.reader())

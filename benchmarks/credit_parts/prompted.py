@@ -1,4 +1,4 @@
-"""An entailment model of random weights that has something to say."""
+"""An entailment model with random weights but meaningful verdicts."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ from hopscope.tracing.entailments import lexical
 
 
 class Prompted:
-    """An entailment model whose verdicts are those by words, at the model's cost. Its own share
-    keeps probabilities away from 0 and 1, and shows whether batches change what it says."""
+    """An entailment model with lexical verdicts at the model's cost. The model's own share keeps
+    probabilities away from 0 and 1, and reveals effects of batches."""
 
     def __init__(self, model: Entailment) -> None:
         self.name = f"{model.name}, prompted"

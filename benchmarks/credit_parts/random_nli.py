@@ -1,5 +1,5 @@
-"""An MNLI classifier of DeBERTa-base's size with random weights: what it says means nothing, what
-it costs is what such a model costs."""
+"""An MNLI classifier of DeBERTa-base's size with random weights: its verdicts mean nothing, its
+cost is real."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def save(folder: Path, *, layers: int = LAYERS, width: int = WIDTH) -> Path:
         share_att_key=True,
         pos_att_type=["p2c", "c2p"],
         type_vocab_size=0,
-        # Wide enough for what it says to differ from pair to pair.
+        # Wide enough for different verdicts from pair to pair.
         initializer_range=0.05,
         pad_token_id=tokenizer.pad_token_id,
         num_labels=3,

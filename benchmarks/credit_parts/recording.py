@@ -1,4 +1,4 @@
-"""A reader whose samples can be looked at afterwards."""
+"""A reader that records its samples."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from hopscope.runtime.types import Generation, GenerationRequest
 
 
 class Recording:
-    """The product's reader, which keeps what was drawn for comparison."""
+    """The product's reader, with a record of its samples for comparison."""
 
     def __init__(self, reader: Any) -> None:
         self.name = reader.name

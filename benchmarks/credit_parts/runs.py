@@ -1,4 +1,4 @@
-"""Runs whose steps are to be measured."""
+"""The runs to measure."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,11 +9,11 @@ from hopscope.runtime.execution.run import run
 from hopscope.runtime.types import Hit, Passage, Question, Run, Step
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
-"""Of runs that nobody made."""
+"""The workflow's name of constructed runs."""
 
 
 def trajectories(bench: Benchmark) -> list[Run]:
-    """The runs whose steps are to be measured, by a reader of their own."""
+    """The runs to measure, by a reader of their own."""
     deps = bench.deps(bench.reader())
     workflow = parts.workflow("ircot", {})
     runs = [run(workflow, question, deps) for question in bench.questions()]
@@ -23,8 +23,8 @@ def trajectories(bench: Benchmark) -> list[Run]:
 
 
 def deep(question: Question, retriever: Any, *, steps: int, k: int, words: int = 0) -> Run:
-    """A run of so many retrievals, each of k passages that no other brought; `words` of padding
-    make passages longer."""
+    """A constructed run: each retrieval has k passages of its own; `words` of padding make
+    passages longer."""
     hits: list[Hit] = retriever.search([question.text], k=steps * k)[0]
     held: tuple[Passage, ...] = ()
     taken: list[Step] = []

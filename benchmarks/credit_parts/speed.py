@@ -16,7 +16,7 @@ from hopscope.runtime.types import Question, Run
 from hopscope.tracing.wrappers.cached import CachedEntailment
 
 DEEP = 4
-"""Steps of a run whose Shapley credit is taken."""
+"""Steps of the run for Shapley credit."""
 
 
 def measure(bench: Benchmark) -> Row:

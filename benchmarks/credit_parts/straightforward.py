@@ -1,10 +1,9 @@
-"""Per-step credit by the straightforward loop: what benchmarks/credit.py compares with.
+"""Per-step credit by the straightforward loop, the reference of benchmarks/credit.py.
 
-One context at a time; one sample at a time, with the prompt read anew for each; every pair of texts
-given to the entailment model by itself, also those that were there before; nothing remembered. Of
-the product it takes the reader and how a pair is put to the entailment model, which itself is
-transformers' own; the arithmetic is written out here a second time, so that equal scores say
-something.
+It takes one context at a time and one sample at a time, with the prompt read anew for each, and
+gives every pair of texts to the entailment model alone, repeated ones, too, without any cache. From
+the product it takes the reader and the form of a pair; the entailment model is transformers' own,
+and the arithmetic is written here a second time, so that equal scores are evidence.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +23,11 @@ from hopscope.runtime.types import Generation, GenerationRequest
 from hopscope.tracing.entailments.nli import statement_texts
 
 Game = dict[frozenset[int], float]
-"""What each coalition of players is worth."""
+"""The value of each coalition of players."""
 
 
 class Clock:
-    """Seconds spent inside, by the clock and of the processor."""
+    """Seconds inside the block: wall time and processor time."""
 
     def __init__(self) -> None:
         self.wall = self.processor = 0.0
@@ -51,7 +50,7 @@ class Scores(NamedTuple):
 
 
 class Plain:
-    """A classifier of entailment as transformers has it, for one pair at a time."""
+    """An entailment classifier as transformers runs it, for one pair at a time."""
 
     name = "plain"
 
@@ -77,13 +76,13 @@ class Loop:
     """The loop, with a clock for each half of its work."""
 
     def __init__(self, reader: Any, model: Entailment) -> None:
-        """The reader must not keep prefixes, nor the model what it was asked."""
+        """Neither reader nor model may have a cache."""
         self._reader = reader
         self._model = model
         self.generation, self.entailment = Clock(), Clock()
         self.pairs = 0
         self.samples: dict[GenerationRequest, list[Generation]] = {}
-        """What was drawn, for comparison only."""
+        """The samples, for comparison only."""
 
     def score(self, question: str, golds: Sequence[str], request: GenerationRequest) -> Scores:
         with self.generation.running():
@@ -124,7 +123,7 @@ class Loop:
         firsts: list[int] = []
         hard = 0.0
         for j, text in enumerate(texts):
-            # A model of random weights need not find a text the same as itself.
+            # A model with random weights may judge a text different from itself.
             i = next(
                 (i for i in firsts if texts[i] == text or _same(among[i, j], among[j, i])), None
             )
@@ -136,7 +135,7 @@ class Loop:
 
 
 def trajectory(worth: Game) -> dict[int, float]:
-    """What each player added to those before it."""
+    """Trajectory credit: each player's gain over those before it."""
     players = sorted(frozenset().union(*worth))
     return {
         player: worth[frozenset(players[: t + 1])] - worth[frozenset(players[:t])]
@@ -145,7 +144,7 @@ def trajectory(worth: Game) -> dict[int, float]:
 
 
 def shapley(worth: Game) -> dict[int, float]:
-    """The mean of what each player adds, over all orders of joining."""
+    """Shapley credit: each player's mean gain over all orders of joining."""
     players = sorted(frozenset().union(*worth))
     count = len(players)
     shares = dict.fromkeys(players, 0.0)

@@ -1,4 +1,4 @@
-"""What spans and the database add to a workflow, without meters."""
+"""The cost of spans and of the database in a workflow without meters."""
 
 from contextlib import nullcontext
 from statistics import median
@@ -16,8 +16,8 @@ REPEATS = 5
 
 
 def measure(bench: Benchmark) -> Row:
-    """The same runs with and without spans and the database, by a reader that remembers, so that
-    the difference shows; and their time by the reader itself."""
+    """The same runs with and without spans and the database, by a reader with cached replies, so
+    that the difference is visible; and their time by the reader itself."""
     workflow, questions = parts.workflow("ircot", {}), bench.questions()
     reader = bench.reader()
     real = timed(lambda: [run(workflow, question, bench.deps(reader)) for question in questions])

@@ -1,9 +1,9 @@
-"""What enumerating a reader's replies costs and gains against sampling them, on Hopland.
+"""Cost and accuracy of enumerated replies against sampled ones, on Hopland.
 
-For chain questions of one and two hops, the belief in the gold with the gold passages and without
-any, by the embedded reader. The truth is what uniform sampling converges to, enumerated to a
-small uncovered mass; contexts whose truth stays wider than that are counted but not compared.
-Samples come from one pool for each context, cut into repetitions, through the meter itself.
+For chain questions of one and two hops, it measures the embedded reader's belief in the gold with
+the gold passages and without any. The truth is the limit of uniform sampling, enumerated to a small
+uncovered mass; contexts with a wider truth are counted but not compared. Samples come from one pool
+for each context, divided into repetitions, through the meter itself.
 
     python benchmarks/estimation/estimators.py [--limit 40] [--pool 1000] [--seed 0] [--json]
 """
@@ -25,12 +25,12 @@ from hopscope.tracing.meters.seper import SePer
 from hopscope.tracing.wrappers.cached import CachedEntailment
 
 BOUND = 0.01
-"""Of the enumeration that is compared, as by default; likewise its budget."""
+"""The default tolerance of the compared enumeration; its budget is the default, too."""
 TRUTH = {"bound": 0.001, "budget": 10_000}
 WIDEST = 0.01
-"""A truth that is less certain than this is no truth to compare with."""
+"""A truth wider than this is not compared."""
 HOPELESS = 0.05
-"""Where the default budget leaves more than this uncovered, a larger one is not tried."""
+"""If the default budget leaves more than this uncovered, a larger one is not tried."""
 SIZES = (10, 100)
 
 
@@ -50,7 +50,7 @@ class Counted:
 
 
 class Pool:
-    """Hands out samples drawn before: a request of seed r gets the r-th n of them."""
+    """Returns samples drawn before: a request with seed r gets the r-th n of them."""
 
     def __init__(self, reader: Any, seed: int, size: int) -> None:
         self.name = reader.name
@@ -88,7 +88,7 @@ def measure(limit: int, size: int, seed: int) -> dict[str, Any]:
 def compare(
     reader: Any, question: Question, shown: tuple[Passage, ...], *, size: int, seed: int
 ) -> dict[str, Any]:
-    """One context by all estimators: values, tokens, and how certain the truth is."""
+    """One context by all estimators: values, tokens, and the width of the truth."""
     counted, judge = Counted(reader), CachedEntailment(parts.entailment("lexical"))
     row: dict[str, Any] = {}
 
@@ -128,7 +128,7 @@ def width(measured: Measurement) -> float:
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Means over the contexts whose truth is known; tokens over the same."""
+    """Means of values and tokens over the contexts with a known truth."""
     known = [row for row in rows if row["truth width"] <= WIDEST]
     table: dict[str, dict[str, float]] = defaultdict(dict)
     methods = [name for name, each in known[0].items() if isinstance(each, list)] if known else []

@@ -1,9 +1,9 @@
-"""How often 95 % intervals hold the truth, and how wide they are, in simulated worlds.
+"""Coverage and width of 95 % intervals in simulated worlds.
 
 Beliefs go through the meter itself (N = 10): a scripted reader draws replies of known probability
-and likelihood, so that the limit of SePer is known. "before" is the interval that the next column
-replaces: Clopper and Pearson's without unseen replies, BCa for paired shares, plain percentiles
-for correlations.
+and likelihood, so that the limit of SePer is known. "before" is the interval that the present one
+replaced: Clopper and Pearson's without unseen replies, BCa for paired shares, plain percentiles for
+correlations.
 
     python benchmarks/estimation/intervals.py [--draws 4000] [--json]
 """
@@ -37,7 +37,7 @@ GOLD = "gold"
 
 
 class Reply(NamedTuple):
-    """What a simulated reader may say."""
+    """A possible reply of a simulated reader."""
 
     text: str
     probability: float
@@ -65,7 +65,7 @@ class Scripted:
 
 
 class Wordings:
-    """Takes every wording of the gold for the gold."""
+    """Accepts every wording of the gold."""
 
     name = "wordings"
 
@@ -75,7 +75,7 @@ class Wordings:
 
 
 class Cell(NamedTuple):
-    """How intervals did in one world."""
+    """Coverage and width of the intervals in one world."""
 
     coverage: float
     width: float

@@ -1,7 +1,7 @@
-"""How often the intervals and tests of `hopscope compare` are right, on simulated questions.
+"""Coverage of the intervals and error rates of the tests of `hopscope compare`, by simulation.
 
-Draws many experiments from populations whose mean is known: coverage is how often the 95 % interval
-of a mean holds it, false alarms how often p < .05 for two systems that do not differ.
+It draws many experiments from populations with a known mean: coverage is the share of 95 %
+intervals that contain it, false alarms the share of p < .05 for two systems that do not differ.
 
     python benchmarks/estimation/question_intervals.py [--worlds 2000] [--json]
 """
@@ -27,7 +27,7 @@ Population = tuple[float, Callable[[Generator, tuple[int, int]], Floats]]
 
 
 def gains(rng: Generator, shape: tuple[int, int]) -> Floats:
-    """Like ΔSePer: nothing for most questions, something for the others."""
+    """Values like ΔSePer: 0 for most questions, a gain for the others."""
     return np.where(rng.random(shape) < 0.6, 0.0, rng.random(shape))
 
 

@@ -1,11 +1,11 @@
-"""How close sampled Shapley credit comes to the exact one: antithetic permutations and KernelSHAP.
+"""The error of sampled Shapley credit: antithetic permutations and KernelSHAP.
 
-Games of ten players whose exact shares are known, by all 1,024 coalitions. Both samplings may draw
-as many coalitions; what they cost is how many of those differ, as equal ones are measured once. For
-each, over all seeds: the root mean square error of a share, of values from 0 to 1; how often the
-95 % interval holds the exact share; how often a player who changes nothing gets exactly 0.
+Games of ten players with exact shares from all 1,024 coalitions. Both samplings draw the same
+number of coalitions; the cost is the number of distinct ones, as equal ones are measured once. For
+each, over all seeds: the root mean square error of a share, for values from 0 to 1; the coverage of
+the 95 % interval; the share of players without effect that get exactly 0.
 
-    redundant    what counts is that any of three pairs of passages is complete
+    redundant    any complete one of three pairs of passages suffices
     chain        all of four passages are needed, the others help nothing
     additive     each passage adds its own
     crowded      a passage helps, and every further one less
@@ -29,7 +29,7 @@ from hopscope.tracing.games.frozen import FrozenGame, Slot
 
 PLAYERS = 10
 ORDERS = (8, 16, 64)
-"""Of joining, for the permutations; KernelSHAP draws as many coalitions."""
+"""Orders of joining, for the permutations; KernelSHAP draws as many coalitions."""
 
 Game = Callable[[frozenset[int]], float]
 
@@ -49,7 +49,7 @@ def games(seed: int) -> dict[str, Game]:
 
 
 class Meter:
-    """Says what the game says, of passages named by the players."""
+    """A meter with the game's values, for passages named after the players."""
 
     name = "game"
 
@@ -90,7 +90,7 @@ def changes_nothing(game: Game, player: int) -> bool:
 
 
 def compare(name: str, seeds: int) -> dict[str, dict[str, float]]:
-    """By sampling and number of orders what came out."""
+    """The results by sampling and number of orders."""
     found: dict[str, dict[str, float]] = {}
     truths = [(game := games(seed)[name], exact(game)) for seed in range(seeds)]
     null = {p for p in range(PLAYERS) if changes_nothing(truths[0][0], p)}

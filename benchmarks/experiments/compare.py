@@ -1,8 +1,8 @@
-"""How long `hopscope compare` takes over 10,000 questions, from a cold start.
+"""The time of `hopscope compare` over 10,000 questions, from a cold start.
 
-Fills a database with an experiment of synthetic runs, written as rows: each question by each of two
-arms, five steps a run, appraised by two meters and three rules. Then runs the command itself, as a
-process of its own, and times it.
+It fills a database with an experiment of synthetic runs, written as rows: each question by each of
+two arms, five steps per run, appraised by two meters and three rules. Then it times the command in
+a process of its own.
 
     python benchmarks/experiments/compare.py [--questions 10000] [--arms 2] [--repeats 5] [--json]
 """
@@ -36,7 +36,7 @@ KINDS = ("retrieve", "generate", "retrieve", "generate", "generate")
 RULES = ("trajectory", "shapley", "leave_one_out")
 BATCH = 1000
 FAILING = 100
-"""Every so many items one failed."""
+"""One item in this many failed."""
 
 
 def fill(file: Path, questions: int, arms: int, seed: int = 0) -> None:

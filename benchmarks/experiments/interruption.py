@@ -1,9 +1,9 @@
-"""Is anything lost or doubled when an experiment is killed again and again?
+"""Is anything lost or doubled when an experiment is killed repeatedly?
 
-Runs `hopscope eval` once unbroken, and once ended by SIGKILL at random moments, half of them with
-all its workers and half without, each time gone on with by the same command. Then compares
-everything that both tell of every question, except times, and looks for rows that are lost or
-doubled and for "database is locked".
+It runs `hopscope eval` once without interruption, and once with SIGKILL at random moments, half of
+them with all workers and half without, each time resumed by the same command. Then it compares both
+results of every question, except times, and looks for lost or doubled rows and for "database is
+locked".
 
     python benchmarks/experiments/interruption.py [--questions 300] [--kills 25] [--workers 4]
                                                   [--seed 0]
@@ -28,7 +28,7 @@ from hopscope.store.store import Store
 
 NAME = "interruption"
 PAUSE_SECONDS = 1.0
-"""A kill comes up to so long after the number of done questions that was drawn for it."""
+"""The longest delay of a kill after its random number of done questions, in seconds."""
 
 
 def command(database: Path, questions: int, workers: int) -> list[str]:
@@ -52,7 +52,7 @@ def done(database: Path) -> int:
 
 
 def killed(run: list[str], database: Path, at: int, rng: random.Random, log: Path) -> bool:
-    """Start it and kill it; whether it was still at work then."""
+    """Start the command and kill it. True if it was still at work."""
     with log.open("a") as errors:
         running = subprocess.Popen(
             run, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
@@ -71,7 +71,7 @@ def killed(run: list[str], database: Path, at: int, rng: random.Random, log: Pat
 
 
 def whole(run: list[str], log: Path) -> dict[str, Any]:
-    """Let it come to its end; what it prints, without times."""
+    """Run the command to its end. Returns its output without times."""
     with log.open("a") as errors:
         ended = subprocess.run(run, stdout=subprocess.PIPE, stderr=errors, text=True)
     if ended.returncode:

@@ -1,11 +1,11 @@
-"""What `hopscope demo` shows for one question, averaged over many unseen ones.
+"""The credit of `hopscope demo`'s question, averaged over many unseen questions.
 
-IRCoT with the embedded reader over the embedded corpus, on two-hop test questions. Prints ΔSePer
-of the step that completes the chain, Shapley shares of the gold steps and of the distractor steps
-(those that bring no gold passage; without their signs too, which keeps the noise of sampling),
-each as a mean with a 95 % bootstrap interval over questions: once over all questions asked, where a
-gold passage that is never found earns 0, and once over those whose two gold passages were found by
-two different retrievals.
+IRCoT with the embedded reader over the embedded corpus, on two-hop test questions. It prints ΔSePer
+of the step that completes the chain, and Shapley shares of the gold steps and of the distractor
+steps (those without a gold passage; also their absolute values, which keep the noise of sampling),
+each as a mean with a 95 % bootstrap interval over questions: once over all questions, with 0 for a
+gold passage that was never retrieved, and once over those whose two gold passages came from two
+different retrievals.
 
     python benchmarks/reader/demo_on_average.py [--limit 100] [--seed 0] [--samples 10] [--json]
 """
@@ -86,7 +86,7 @@ def measure(limit: int, seed: int, samples: int) -> dict[str, Any]:
 
 
 def shares(run: Run, credits: Sequence[Credit], gold: Sequence[str]) -> dict[str, float]:
-    """What the gold steps and the other retrievals of one run earned."""
+    """The credits of the gold steps and of the other retrievals of one run."""
     by_passage = {key: step.index for step in run.steps for key in step.new}
     steps = [by_passage.get(key) for key in gold]
     complete = None if None in steps else max(step for step in steps if step is not None)

@@ -1,8 +1,8 @@
-"""What keeping prefixes and computing for several threads together save, on Hopland.
+"""The savings by kept prefixes and by batches of several threads, on Hopland.
 
-IRCoT runs with all meters and rules, by the embedded reader: with no prefix kept, with prefixes
-kept, and so by several threads that share the reader. Needed is each distinct beginning of a prompt
-and its replies, once; forwarded are all positions of all passes. Seconds are of the processor.
+IRCoT runs with all meters and rules, by the embedded reader: without kept prefixes, with them, and
+with them by several threads that share the reader. Needed tokens are each distinct beginning of a
+prompt and its replies, once; forwarded are all positions of all passes. Seconds are processor time.
 
     python benchmarks/reader/prefixes.py [--limit 20] [--threads 8] [--json]
 """
@@ -29,7 +29,7 @@ Node = dict[int, Any]
 
 
 class Counted:
-    """The reader, noting which tokens have to be read."""
+    """The reader, with a record of the needed tokens."""
 
     def __init__(self, reader: Any) -> None:
         self.name = reader.name
@@ -42,7 +42,7 @@ class Counted:
         for request, replies in zip(requests, found, strict=True):
             prompt = self._reader._renderer.prompt_ids(request.prompt)
             for reply in replies:
-                # What was drawn last is read only where another token follows it.
+                # The last drawn token is read only if another follows it.
                 ended = reply.finish_reason == "eos"
                 self._note([*prompt, *(reply.token_ids if ended else reply.token_ids[:-1])])
         return found
@@ -108,7 +108,7 @@ def worker(reader: Any) -> Callable[[Question], Values]:
 
 
 def differing(values: list[Values], reference: list[Values]) -> float:
-    """The share of credits that are further than 1e-4 from the reference's."""
+    """The share of credits that differ by more than 1e-4 from the reference."""
     pairs = [
         pair
         for ours, theirs in zip(values, reference, strict=True)

@@ -1,10 +1,10 @@
-"""What belief by a thought for each sample and belief behind one thought estimate, side by side.
+"""Belief with a thought for each sample compared with belief after one thought.
 
     python benchmarks/reader/thinking.py [--questions N]
 
-The reader is that of the tests which was trained to think (tests/reasoner); the questions are
-two-hop chains over five passages of worlds that it has never seen. For each question the belief of
-ten samples in both ways, and that of forty samples with a thought each for comparison.
+The reader is the tests' model that was trained to think (tests/reasoner); the questions are two-hop
+chains over five passages of worlds that it has never seen. For each question it prints the belief
+of ten samples by both methods, and for comparison that of forty samples with a thought each.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SAMPLES, MANY = 10, 40
 
 
 def answers(reader: Reader, hops: int, n: int) -> Check:
-    """The share of greedy answers that are right, and on stdout what they took."""
+    """The share of right greedy answers; prints their cost."""
     asked = cases(hops, n)
     requests = [
         GenerationRequest(
@@ -68,7 +68,7 @@ def average(values: Sequence[float]) -> str:
 
 
 def compare(reader: Reader, name: str, asked: Sequence[Case], shown: Any) -> None:
-    """Print both beliefs, their difference and how far each is from that of many samples."""
+    """Print both beliefs, their difference, and each one's distance from that of many samples."""
     rows: list[list[float]] = []
     for seed, case in enumerate(asked):
         evidence: tuple[Passage, ...] = shown(case)
@@ -89,7 +89,7 @@ def compare(reader: Reader, name: str, asked: Sequence[Case], shown: Any) -> Non
 
 def main() -> None:
     """Parse the command line and print."""
-    parser = argparse.ArgumentParser(description="Compare two ways of belief under thinking.")
+    parser = argparse.ArgumentParser(description="Compare two methods of belief under thinking.")
     parser.add_argument("--questions", type=int, default=40)
     count: int = parser.parse_args().questions
     thinks = hf.build(model=str(READER), device="cpu", thinking="on")
