@@ -34,6 +34,9 @@ class Reader(Protocol):
 
         Raises:
             ReaderError: the model failed or a prompt does not fit its context.
+            CapabilityError: the prompt offers tools, and the model cannot call any. A reader that
+                can writes the calls into the text of its reply, as `prompting.tool_calls.read`
+                reads them.
         """
         ...
 

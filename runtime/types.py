@@ -15,7 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from hopscope.runtime.storable import storable
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tools", "calls", "tool"]
+"""The last three are those of conversations with tools, see `runtime.prompting.tool_calls`."""
 StepKind = Literal["retrieve", "generate", "judge", "rank", "vote"]
 StopReason = Literal[
     "answer_marker",

@@ -1,6 +1,7 @@
 """A reader for questions of Hopland that says what is right as soon as it is shown why: it knows
 the question's gold reasoning, and of each fact in it the passage that tells it."""
 
+import json
 import re
 from collections.abc import Sequence
 
@@ -42,6 +43,8 @@ class Oracle:
             return " > ".join(f"[{i}]" for i in (*useful, *rest))
         if "Necessary information:" in asked:
             return self._information(shown)
+        if any(message.role == "tools" for message in request.prompt.messages):
+            return self._by_calls(shown)
         if "<search>" in asked:
             return self._by_tags(shown)
         if "Follow up:" in asked:
@@ -92,6 +95,14 @@ class Oracle:
                 return " ".join([*said, f"[Search({self._open(hop)})]"])
             said.append(self._sentences[hop])
         return " ".join([*said, f"{MARKER} {self._objects[-1]}."])
+
+    def _by_calls(self, shown: Sequence[str]) -> str:
+        """One turn of ReAct: a call for the next fact, or the answer."""
+        hops = self._hops(shown)
+        if hops == len(self._sentences):
+            return self._objects[-1]
+        call = {"name": "search", "arguments": {"query": self._open(hops)}}
+        return f"I need this.\n<tool_call>\n{json.dumps(call)}\n</tool_call>"
 
     def _by_tags(self, shown: Sequence[str]) -> str:
         """One turn of Search-R1: search for the next fact, or answer."""

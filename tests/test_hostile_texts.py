@@ -21,6 +21,7 @@ from hopscope.runtime.corpora.records.chunks import Chunking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError, PassageDraft
 from hopscope.runtime.judgments import permutation, selection
 from hopscope.runtime.ports import Statement
+from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.retrievers.bm25 import _english
 from hopscope.runtime.texts import (
     answers,
@@ -142,6 +143,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
     ),
     "workflows.self_ask.dialogue_form end": dialogue_form.end,
     "workflows.self_ask.dialogue_form read": dialogue_form.read,
+    "runtime.prompting.tool_calls": lambda text: (
+        tool_calls.read(text),
+        tool_calls.read(f'<tool_call>{{"name": {text}'),
+        tool_calls.defuse(text),
+    ),
     "runtime.texts.continuation": continuation.first_sentence,
     "workflows.flare_instruct": flare_instruct.asked,
     "workflows.ircot": lambda text: ircot.next_query("Who?", [text]),

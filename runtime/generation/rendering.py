@@ -13,6 +13,7 @@ from jinja2 import TemplateError
 
 from hopscope.runtime.errors import CapabilityError, ReaderError
 from hopscope.runtime.generation.defusing import Defuser
+from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.thinking.habit import Habit
 from hopscope.runtime.thinking.marks import Opening, Thinking
 from hopscope.runtime.types import GenerationRequest, Message, Prompt
@@ -68,9 +69,13 @@ class Renderer:
         thinks, or after the given thought; an empty one is none. A prefix is never followed by one.
 
         Raises:
-            ReaderError: the chat template rejects the messages, or a thought is given to a model
-                that does not think.
+            ReaderError: the chat template rejects the messages.
+            CapabilityError: a thought is given to a model that does not think, or tools to one
+                that cannot call them.
         """
+        offered = tool_calls.tools(prompt.messages)
+        if offered and not self._chat:
+            raise self._toolless("it has no chat template")
         prompt = self._defused(prompt)
         if thought and not self.habit.marks:
             raise CapabilityError(
@@ -103,7 +108,10 @@ class Renderer:
     def _defused(self, prompt: Prompt) -> Prompt:
         """The prompt without marks of the chat format in its text: passages are untrusted."""
         defuse = self._defuse
-        messages = (m.model_copy(update={"content": defuse(m.content)}) for m in prompt.messages)
+        messages = (
+            m if m.role == "tools" else m.model_copy(update={"content": defuse(m.content)})
+            for m in prompt.messages
+        )
         update = {"messages": tuple(messages), "prefix": defuse(prompt.prefix)}
         return prompt.model_copy(update=update)
 
@@ -130,27 +138,41 @@ class Renderer:
             return self._apply_template(fold_system(messages), options)
         except TemplateError as error:
             reason = str(error).splitlines()[0] if str(error) else "no reason given"
+            if tool_calls.tools(messages):
+                raise self._toolless(f"its chat template fails: {reason}") from error
             raise ReaderError(f"{self._name}: its chat template fails: {reason}") from error
 
+    def _toolless(self, reason: str) -> CapabilityError:
+        return CapabilityError(
+            f"{self._name} cannot call tools: {reason}; take a model whose chat template has a "
+            "place for tools, as those of Qwen, Llama 3.1 and Mistral, or a workflow without "
+            "(search_agent, self_ask, flare_instruct)"
+        )
+
     def _apply_template(self, messages: Sequence[Message], options: dict[str, Any]) -> str:
+        offered = tool_calls.tools(messages)
         text: str = self._tokenizer.apply_chat_template(
-            [{"role": message.role, "content": message.content} for message in messages],
+            tool_calls.chat(messages),
             tokenize=False,
             add_generation_prompt=True,
+            **({"tools": offered} if offered else {}),
             **TEMPLATE_OPTIONS,
             **options,
         )
+        if not all(tool["function"]["description"] in text for tool in offered):
+            raise self._toolless("its chat template leaves them out")
         return text
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
     """The messages with all system text moved to the head of the first user turn."""
     system = [message.content for message in messages if message.role == "system"]
-    turns = [message for message in messages if message.role != "system"]
+    offered = [message for message in messages if message.role == "tools"]
+    turns = [message for message in messages if message.role not in ("system", "tools")]
     if not turns or turns[0].role != "user":
-        return [Message(role="user", content="\n\n".join(system)), *turns]
+        return [*offered, Message(role="user", content="\n\n".join(system)), *turns]
     head = Message(role="user", content="\n\n".join([*system, turns[0].content]))
-    return [head, *turns[1:]]
+    return [*offered, head, *turns[1:]]
 
 
 def plain_text(prompt: Prompt) -> str:

@@ -46,6 +46,10 @@ LEAVE_OUT = (
     "omit=temperature+seed, alternatives=none for log-probabilities, server=openai for "
     "max_completion_tokens)"
 )
+ALLOW_TOOLS = (
+    "the request offers tools: start vLLM with --enable-auto-tool-choice and --tool-call-parser, "
+    "llama.cpp with --jinja, or take a workflow without tools (search_agent, self_ask)"
+)
 LEAST_ROOM = 32
 """The least tokens of a useful thought."""
 
@@ -222,6 +226,7 @@ class RemoteReader:
         body = self._wire.body(
             prompt, max_tokens=request.max_tokens, temperature=request.temperature
         )
+        body |= self._wire.tools(request.prompt)
         if request.stop and not thinking:
             body["stop"] = list(request.stop)
         ask = self._ask_for_thoughts if thinking else self._ask
@@ -269,6 +274,8 @@ class RemoteReader:
         except RefusedRequestError as error:
             if error.status not in (400, 422):
                 raise
+            if "tools" in body:
+                raise CapabilityError(f"{error}; {ALLOW_TOOLS}") from None
             raise ReaderError(f"{error}; {LEAVE_OUT}") from None
         with self._understood():
             choices = [

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hopscope.runtime.prompting import tool_calls
+
 ID = "token_id:"
 """Prefix of the text of a token that is spelled by its id."""
 
@@ -56,6 +58,7 @@ def choices(answer: Any) -> list[CompletionChoice]:
 
 def _choice(choice: Mapping[str, Any]) -> CompletionChoice:
     thought = None
+    calls = choice["message"].get("tool_calls") if "message" in choice else None
     if "message" in choice:
         text, thought = _parts(choice["message"])
     else:
@@ -70,9 +73,14 @@ def _choice(choice: Mapping[str, Any]) -> CompletionChoice:
         tokens = _of_columns(likelihoods)
     else:
         tokens = []
+    finish = str(choice.get("finish_reason") or "stop")
+    if calls:
+        made = [(_text(c["function"]["name"]), c["function"]["arguments"]) for c in calls]
+        text, tokens = tool_calls.write(text or "", made), []  # which spell it otherwise
+        finish = "stop" if finish == "tool_calls" else finish
     return CompletionChoice(
         text=text or "",
-        finish=str(choice.get("finish_reason") or "stop"),
+        finish=finish,
         stopped_by=named if isinstance(named, str) else None,
         names_stop="stop_reason" in choice,
         tokens=tuple(tokens),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hopscope.runtime.errors import CapabilityError
 from hopscope.runtime.generation.rendering import TEMPLATE_OPTIONS, plain_text
+from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.servers import reasoning, replies
 from hopscope.runtime.servers.alignment import ending
 from hopscope.runtime.servers.dialect import NO_EFFORT, Dialect
@@ -73,9 +74,19 @@ class Wire(NamedTuple):
                 "(tokenizer=FOLDER_OR_ID)"
             )
         if not self.chat:
+            if tool_calls.tools(prompt.messages):
+                raise CapabilityError(
+                    f"{self.name} cannot call tools by plain text: that needs api=chat, or the "
+                    "model's tokenizer (tokenizer=FOLDER_OR_ID)"
+                )
             return plain_text(prompt)
-        turns = [turn.model_dump() for turn in prompt.messages]
+        turns = tool_calls.chat(prompt.messages, written=True)
         return [*turns, {"role": "assistant", "content": prompt.prefix}] if prompt.prefix else turns
+
+    def tools(self, prompt: Prompt) -> dict[str, Any]:
+        """The field that offers a prompt's tools; a prompt in tokens holds them itself."""
+        offered = tool_calls.tools(prompt.messages) if self.chat else []
+        return {"tools": offered} if offered else {}
 
     def body(self, prompt: Any, *, max_tokens: int, temperature: float) -> dict[str, Any]:
         """The body of a request for one continuation of the result of `prompt`."""

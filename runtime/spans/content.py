@@ -239,8 +239,14 @@ def _document(hit: Hit, *, capture: bool) -> dict[str, Any]:
     return document
 
 
+TURNS: Mapping[str, str] = {"tools": "system", "calls": "assistant"}
+"""How the conventions call roles of ours."""
+
+
 def _turns(prompt: Prompt) -> list[tuple[str, str]]:
-    turns: list[tuple[str, str]] = [(message.role, message.content) for message in prompt.messages]
+    turns = [
+        (TURNS.get(message.role, message.role), message.content) for message in prompt.messages
+    ]
     return [*turns, ("assistant", prompt.prefix)] if prompt.prefix else turns
 
 

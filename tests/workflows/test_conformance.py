@@ -58,6 +58,7 @@ class Probe:
     """Why it ends; by default `max_steps` if it loops, else `answered`."""
 
 
+CALLED = 'Old.\n<tool_call>{{"name": "search", "arguments": {{"query": "Town {0}"}}}}</tool_call>'
 BOTH = "<search> Town {0} </search><|begin_of_query|> Town {0} <|end_of_query|>"
 PROBES = {
     "eor": Probe(stop="answered"),  # always the whole pool
@@ -65,6 +66,7 @@ PROBES = {
     "flare_instruct": Probe(numbered("Town {0} is old. [Search(Town {0})]")),
     "k_sampling": Probe(stop="answered"),  # always as many samples
     "rankgpt": Probe(options={"window": 4, "stride": 2}, stop="answered"),  # always all windows
+    "react": Probe(numbered(CALLED)),
     "search_agent": Probe(numbered(BOTH)),
     "self_ask": Probe(numbered("Town {0}.\nFollow up: How old is Town {0}?")),
 }
@@ -256,6 +258,9 @@ SAID = st.lists(
                 "[Search(a)]",
                 "Follow up: who?",
                 "<think> who? </think>",
+                '<tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>',
+                '{"name": "look", "parameters": {}}',
+                "[TOOL_CALLS]",
                 "<search> a </search>",
                 "<answer>",
                 "<|begin_of_query|>",

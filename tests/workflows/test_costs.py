@@ -20,6 +20,7 @@ PASSAGES = [Passage(id=str(i), title=f"T{i}", text=f"text {i}") for i in range(1
 THOUGHT, UNSURE, ANSWER = "A film was made.", "It was old.", "So the answer is: X."
 SEARCH, ASKED = "[Search(a film)]", "Yes.\nFollow up: Who made it?"
 WANTED, GIVEN = "<search> a film </search>", "<answer> X </answer>"
+CALLED = '{"name": "search", "arguments": {"query": "a film"}}'
 SELECTION, RANKING = "My selection:[[1]].", "[1] > [2] > [3] > [4]"
 BOTH = f"Answer: X. {SELECTION}"
 POINTWISE = {"judgment": "pointwise"}
@@ -49,6 +50,8 @@ COSTS: list[tuple[str, Mapping[str, Any], Sequence[str], int, int]] = [
     ("search_agent", {}, [WANTED, WANTED, GIVEN], 2 + 1, 2),  # searches + 1, searches
     ("search_agent", {"max_turns": 2}, [WANTED, WANTED, "X"], 2 + 1, 2),  # the last must answer
     ("search_agent", {}, ["I think.", GIVEN], 2, 0),  # it is told how to write
+    ("react", {}, [CALLED, CALLED * 2, "X"], 2 + 1, 1 + 2),  # turns + 1, calls
+    ("react", {"max_turns": 1, "at_once": 3}, [CALLED * 5, "X"], 1 + 1, 3),
     ("item", {}, ["X", SELECTION, "X", SELECTION, "X"], 2 * 2 + 1, 1),  # 2t, answer
     ("item", POINTWISE, ["X", *EACH, "X", *EACH, "X"], (1 + 4) * 2 + 1, 1),  # (1 + n)t, answer
     ("item", {"variant": "Ar"}, ["X", RANKING] * 2 + ["X"], 2 * 2 + 1, 1),

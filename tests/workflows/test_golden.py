@@ -83,7 +83,9 @@ def test_every_recorded_run_is_of_a_workflow_that_there_is() -> None:
     assert {path.stem for path in FOLDER.glob("*.json")} <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", ["flare", "flare_instruct", "ircot", "search_agent", "self_ask"])
+@pytest.mark.parametrize(
+    "name", ["flare", "flare_instruct", "ircot", "react", "search_agent", "self_ask"]
+)
 def test_a_workflow_that_searches_hop_by_hop_finds_the_answer(name: str) -> None:
     """A recorded run that goes nowhere would prove little."""
     recorded = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from tests.talk import ScriptedRetriever
 from tests.workflows.test_conformance import CASES, NAMES, PASSAGES, PROBES, QUESTION, Probe, build
 
 RETRIEVING = [name for name in NAMES if name != "closed_book"]
-SEARCHING = ["ircot", "iter_retgen", "flare", "flare_instruct", "search_agent", "self_ask"]
+SEARCHING = ["ircot", "iter_retgen", "flare", "flare_instruct", "react", "search_agent", "self_ask"]
 
 
 @dataclass
@@ -92,6 +92,7 @@ def test_a_fixed_number_is_kept(name: str, k: int) -> None:
     [
         ("ircot", "read"),
         ("iter_retgen", "retrieve"),
+        ("react", "act"),
         ("search_agent", "think"),
         ("self_ask", "ask"),
     ],
