@@ -102,9 +102,9 @@ class MeasuredRun:
     @cached_property
     def credits(self) -> Credits:
         """The credits that `show` shows: those of the latest measurement of the whole run."""
-        from hopscope.tracing.reports.report import chosen
+        from hopscope.tracing.reports.appraised import shown_provenance
 
-        shown = chosen(self._credits)
+        shown = shown_provenance(self._credits)
         own = [credit for credit in self._credits if credit.provenance == shown]
         appraisals = [each for each in self.appraisals if each.provenance == shown]
         return Credits(self.record, own, appraisals[-1] if appraisals else None)

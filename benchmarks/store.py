@@ -129,7 +129,7 @@ def credits(run: Run, chance: random.Random) -> Iterator[Credit]:
     """Credits as by `hopscope run`: levels and totals, and each step by each rule."""
     whole: list[tuple[int | None, str]] = [(None, "level"), (None, "total")]
     rules = ("level", "trajectory", "shapley", "leave_one_out")
-    parts = [(s.index, rule) for s in run.steps if s.kind == "retrieve" for rule in rules]
+    parts = [(s.index, rule) for s in run.retrievals for rule in rules]
     for meter in ("seper", "grogu"):
         for step, rule in (*whole, *parts):
             value = Measurement(

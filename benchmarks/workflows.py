@@ -43,7 +43,7 @@ def measure(names: list[str], limit: int) -> list[dict[str, Any]]:
                     exact_match(r.answer or "", q.question.answers) for r, q in pairs
                 ),
                 "calls": mean(r.usage.calls for r in runs),
-                "retrievals": mean(sum(s.query is not None for s in r.steps) for r in runs),
+                "retrievals": mean(len(r.retrievals) for r in runs),
                 "tokens": mean(r.usage.tokens for r in runs),
                 "steps": mean(len(r.steps) for r in runs),
                 "seconds": mean(r.seconds for r in runs),

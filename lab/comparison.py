@@ -19,7 +19,7 @@ from hopscope.runtime.budget import prices as price_table
 from hopscope.runtime.code_files import shown
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
-from hopscope.store.runs.appraised import ORIGINAL, chosen
+from hopscope.store.experiments.appraisals import ORIGINAL, select_appraisal
 from hopscope.store.store import Store
 from hopscope.tracing.statistics.over_questions import Bootstrap, Difference, Estimate
 
@@ -243,7 +243,7 @@ def _appraisal_notes(store: Store, names: list[str], appraisal: str) -> tuple[st
     notes = []
     for name in names:
         found = store.experiments.appraised(name)
-        shown = chosen(found, appraisal)
+        shown = select_appraisal(found, appraisal)
         if shown is None:
             continue
         provenance = shown.provenance

@@ -34,8 +34,8 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Question
+from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.store.experiments.records import Arm, ClaimedItem, DatasetEntry, Progress
-from hopscope.store.runs.appraised import ORIGINAL
 from hopscope.store.store import Store
 
 if TYPE_CHECKING:

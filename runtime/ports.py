@@ -226,7 +226,7 @@ class Moment(NamedTuple):
     @property
     def retrievals(self) -> int:
         """Steps that sent a query."""
-        return sum(step.query is not None for step in self.steps)
+        return sum(step.retrieved for step in self.steps)
 
 
 class Policy(Protocol):

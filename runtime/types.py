@@ -359,6 +359,17 @@ class Step(Record):
     seconds: float
     span_id: str = ""
 
+    @property
+    def retrieved(self) -> bool:
+        """Whether the step is a retrieval: it sent a query to the retriever, whatever its kind. One
+        that was declined, or that a limit ended before its query, is none."""
+        return self.query is not None
+
+    @property
+    def declined(self) -> bool:
+        """Whether a policy or a limit declined the step's retrieval, so that it did nothing."""
+        return self.decision is not None and not self.decision.retrieve
+
 
 class RunError(Record):
     """The error that ended a run."""
@@ -395,6 +406,11 @@ class Run(Record):
     @property
     def evidence(self) -> tuple[Passage, ...]:
         return self.steps[-1].evidence if self.steps else ()
+
+    @property
+    def retrievals(self) -> tuple[Step, ...]:
+        """The steps that retrieved, in order."""
+        return tuple(step for step in self.steps if step.retrieved)
 
 
 class Measurement(Record):

@@ -103,14 +103,10 @@ def _places(run: "Run") -> dict[Who, str]:
     """The receivers of credits by names that runs share: the first, second, … retrieval, a rank of
     its passages, the whole run."""
     found: dict[Who, str] = {(None, None): "run"}
-    retrievals = 0
-    for step in run.steps:
-        if step.query is None:
-            continue
-        retrievals += 1
-        found[step.index, None] = f"retrieval {retrievals}"
+    for number, step in enumerate(run.retrievals, start=1):
+        found[step.index, None] = f"retrieval {number}"
         for rank, hit in enumerate(step.ranked, start=1):
-            found[step.index, hit.passage.key] = f"retrieval {retrievals}, rank {rank}"
+            found[step.index, hit.passage.key] = f"retrieval {number}, rank {rank}"
     return found
 
 

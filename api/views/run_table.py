@@ -44,7 +44,7 @@ def show_run(
     console: Console | None = None,
 ) -> None:
     """Print a run with the credit of every step, by the appraisal of those settings or else the
-    one that `tracing.reports.report.chosen` chooses. `prices` is a file that stands before the
+    one that `tracing.reports.appraised.shown` selects. `prices` is a file that stands before the
     shipped table; `console` is stdout's unless given."""
     from hopscope.api.views import utilities
     from hopscope.runtime.budget.prices import prices as table

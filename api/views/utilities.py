@@ -46,7 +46,7 @@ class Shown(NamedTuple):
         ]
 
     def of(self, step: StepReport) -> StepUtility | Gain | None:
-        return step.credit.get(self.meter) if step.kind == "retrieve" else None
+        return step.credit.get(self.meter) if step.retrieved else None
 
     def befores(self, found: RunReport) -> list[float | None]:
         """The value before each step."""

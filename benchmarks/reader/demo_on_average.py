@@ -90,7 +90,7 @@ def shares(run: Run, credits: Sequence[Credit], gold: Sequence[str]) -> dict[str
     by_passage = {key: step.index for step in run.steps for key in step.new}
     steps = [by_passage.get(key) for key in gold]
     complete = None if None in steps else max(step for step in steps if step is not None)
-    others = [s for s in run.steps if s.kind == "retrieve" and s.new and s.index not in steps]
+    others = [s for s in run.retrievals if s.new and s.index not in steps]
     found = {
         "ΔSePer of the completing step": _earned(credits, "trajectory", complete),
         "Shapley of the first gold step": _earned(credits, "shapley", steps[0]),

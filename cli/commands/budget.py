@@ -79,12 +79,12 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
     """Show each retrieval decision of a run, its reasons and its outcome."""
     from hopscope.store.store import Store
     from hopscope.tracing.reports import decisions
-    from hopscope.tracing.reports.report import of_shown
+    from hopscope.tracing.reports.appraised import shown_credits
 
     with Store.open(db, create=False, reading=True) as store:
         found = find(store, run)
         credits = store.credits(found.id)
-    rows = decisions.explain(found, of_shown(credits))
+    rows = decisions.explain(found, shown_credits(credits))
     if json:
         render.print_json([row.model_dump(mode="json") for row in rows])
         return

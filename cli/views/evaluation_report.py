@@ -10,7 +10,7 @@ from hopscope.api.views import render
 from hopscope.api.views.grid import Column, Grid
 from hopscope.cli.views import progress
 from hopscope.lab.experiments.tally import total
-from hopscope.store.runs.appraised import ORIGINAL
+from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.meters import DEFAULT_METERS
 from hopscope.tracing.scoring.metric import Case

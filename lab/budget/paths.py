@@ -62,7 +62,7 @@ def moments(run: Run) -> list[Moment]:
     """What was known before each retrieval of a run; decisions and drafts of a policy are not."""
     found: list[Moment] = []
     for index, step in enumerate(run.steps):
-        if step.query is None:
+        if not step.retrieved:
             continue
         steps = run.steps[:index]
         evidence = steps[-1].evidence if steps else ()

@@ -16,8 +16,8 @@ from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Credit, Run
 from hopscope.store.store import Store
+from hopscope.tracing.reports.appraised import shown_credits
 from hopscope.tracing.reports.decisions import levels
-from hopscope.tracing.reports.report import of_shown
 from hopscope.tracing.signals.draft import draft
 from hopscope.tracing.wrappers.cached import CachedReader
 
@@ -42,7 +42,7 @@ def walked(
         UsageError: a policy or a limit has cut the run short, or its utility is not known.
         ReaderError: the model failed.
     """
-    if any(step.decision and not step.decision.retrieve for step in run.steps):
+    if any(step.declined for step in run.steps):
         raise UsageError(f"run {run.id[:12]} was cut short by a policy or a limit")
     at = tuple(moments(run))
     shared = CachedReader(reader)
@@ -124,7 +124,7 @@ def of_experiment(db: str | None, experiment: str, arm: str | None, utility: Uti
             _log.info(f"signals of question {number} of {len(outcomes)}")
             run = store.load(run_id)
             try:
-                known = of_shown(credits.get(run.id, []))
+                known = shown_credits(credits.get(run.id, []))
                 found.append(walked(run, reader, utility, known, kind))
             except UsageError as error:
                 left_out[run.id] = str(error)

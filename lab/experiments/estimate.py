@@ -92,7 +92,7 @@ def of_done(done: ItemResult) -> Spent | None:
         return None
     return Spent(
         usage=done.run.usage + sum((a.usage for a in done.appraisals), Usage()),
-        queries=sum(step.query is not None for step in done.run.steps),
+        queries=len(done.run.retrievals),
         seconds=done.run.seconds + sum(a.seconds for a in done.appraisals),
     )
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime import code_files
 from hopscope.runtime.types import Credit, Measurement, Question, Usage
+from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.store.experiments.records import ClaimedItem, Item
-from hopscope.store.runs.appraised import ORIGINAL
 from hopscope.store.store import Store
 from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.meters import DEFAULT_METERS
@@ -111,7 +111,7 @@ class Tally:
             if done.error is None:
                 self._judge(row, claimed.entry.question, done.run.answer, done.credits)
             spent += done.run.usage
-            row.queries += sum(step.query is not None for step in done.run.steps)
+            row.queries += len(done.run.retrievals)
             row.seconds += done.run.seconds
         row.usage += spent
         return spent

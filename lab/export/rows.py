@@ -132,7 +132,7 @@ def run_row(experiment: str, item: Item, run: Run | None) -> Row:
             "retriever": run.retriever,
             "seed": str(run.seed),
             "steps": len(run.steps),
-            "retrievals": sum(step.query is not None for step in run.steps),
+            "retrievals": len(run.retrievals),
             **_spent(run.usage),
             "started": run.started.isoformat(),
             "seconds": run.seconds,

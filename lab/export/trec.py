@@ -21,7 +21,7 @@ from hopscope.runtime.types import Credit, Question, Record, Run, digest
 from hopscope.store.experiments.records import Experiment
 from hopscope.store.store import Store
 from hopscope.tracing.erag.labels import ERAG
-from hopscope.tracing.reports.report import chosen
+from hopscope.tracing.reports.appraised import shown_provenance
 from hopscope.tracing.reports.shown import shown_passages
 
 HUNDREDTHS = 100
@@ -54,8 +54,7 @@ def of_steps(run: Run) -> list[Ranked]:
             question=f"{question_id(run.question)}.{step.index}",
             passages=tuple(dict.fromkeys(hit.passage.key for hit in step.ranked)),
         )
-        for step in run.steps
-        if step.query is not None
+        for step in run.retrievals
     ]
 
 
@@ -63,7 +62,7 @@ def labels_of_credit(run: Run, credits: Sequence[Credit], *, meter: str = "seper
     """The credits of the passages that a run showed, by its latest appraisal: the passage's own
     Shapley share if measured, else the share of the step that retrieved it, by Shapley or else by
     trajectory. Passages without credit are left out."""
-    provenance = chosen(credits)
+    provenance = shown_provenance(credits)
     known = {
         (credit.rule, credit.step, credit.passage): credit.measurement.value
         for credit in credits

@@ -135,7 +135,7 @@ def measured(rows: Sequence[Answered], judge: AnswerMetric) -> list[Column]:
         "accuracy": [None if value is None else float(value >= RIGHT) for value in right],
         "seper": [row.belief.value for row in rows],
         "seper_delta": [gain(row) for row in rows],
-        "retrievals": [sum(step.query is not None for step in row.run.steps) for row in rows],
+        "retrievals": [len(row.run.retrievals) for row in rows],
         "tokens": [row.run.usage.tokens for row in rows],
     }
     return [

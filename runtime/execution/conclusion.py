@@ -39,7 +39,7 @@ def end(state: Mapping[str, Any], deps: Deps, reached: BudgetExceededError) -> d
     """The state with an answer, and the reached limit as its stop reason."""
     ended: dict[str, Any] = {**state, "stop_reason": reached.stop_reason}
     steps: list[Step] = ended.get("steps", [])
-    if reached.step is not None and (reached.step.exchanges or reached.step.query is not None):
+    if reached.step is not None and (reached.step.exchanges or reached.step.retrieved):
         steps = ended["steps"] = [*steps, reached.step]
     if "answer" in ended:
         return ended

@@ -324,8 +324,7 @@ def _decide(state: Mapping[str, Any], deps: Deps, reader: Reader, log: Log) -> D
     else:
         decided = deps.policy.decide(moment, reader)
         refusal = BudgetExceededError("policy", decided.reason)
-    before = steps[-1].decision if steps else None
-    if before and not before.retrieve and not decided.retrieve:
+    if steps and steps[-1].declined and not decided.retrieve:
         raise refusal
     return decided.model_copy(update={"retrieval": moment.retrievals, "usage": log.usage})
 

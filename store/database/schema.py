@@ -27,6 +27,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
 )
 
 from hopscope.store.database.columns import AnyText, Instant, Packed, Seed
@@ -107,6 +108,11 @@ steps = Table(
     Column("seconds", Double, nullable=False),
     Column("span_id", AnyText, nullable=False),
 )
+
+IS_RETRIEVAL = steps.c.query.is_not(None)
+"""`Step.retrieved`, in SQL."""
+RETRIEVALS = func.count(steps.c.query)
+"""The number of a group's retrievals."""
 
 # Decisions before retrievals, in the step that then retrieved or did nothing.
 decisions = Table(

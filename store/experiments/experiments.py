@@ -29,6 +29,12 @@ from hopscope.store.database.database import Database
 from hopscope.store.database.schema import experiments
 from hopscope.store.experiments import reading as reading
 from hopscope.store.experiments import writing as writing
+from hopscope.store.experiments.appraisals import (
+    ORIGINAL,
+    ExperimentAppraisal,
+    read_experiment_appraisals,
+    select_appraisal,
+)
 from hopscope.store.experiments.reading_result_rows import read_result_rows, read_retrievals
 from hopscope.store.experiments.records import (
     ClaimedItem,
@@ -40,7 +46,6 @@ from hopscope.store.experiments.records import (
     WorkerSession,
 )
 from hopscope.store.experiments.result_rows import ResultRow, Retrieval
-from hopscope.store.runs.appraised import ORIGINAL, Appraised, chosen, read_appraised
 
 if TYPE_CHECKING:
     from hopscope.store.experiments.importing import Kept
@@ -106,47 +111,48 @@ class Experiments:
     ) -> dict[str, list[Credit]]:
         """The credits of its runs by the run's id, of these meters and rules if given; without
         `passages` only those of whole steps and runs; of one appraisal only, if given, as
-        `store.runs.appraised.chosen` chooses it. Runs without credits are missing.
+        `store.experiments.appraisals.select_appraisal` chooses it. Runs without credits are left
+        out.
 
         The order is that of `Store.credits`: the last measured come last, as
-        `tracing.reports.report.chosen` expects.
+        `tracing.reports.appraised.shown` expects.
 
         Raises:
             UsageError: as `find`, or there is no such appraisal.
         """
         with self._database.reading() as connection:
             number = self._number(connection, name)
-            shown = chosen(read_appraised(connection, number), appraisal) if appraisal else None
+            shown = self._appraisal(connection, number, appraisal) if appraisal else None
             return reading.read_item_credits(
                 connection,
                 number,
                 meters=meters,
                 rules=rules,
                 passages=passages,
-                provenance=shown and shown.number,
+                provenance=shown,
             )
 
-    def appraised(self, name: str) -> list[Appraised]:
+    def appraised(self, name: str) -> list[ExperimentAppraisal]:
         """The appraisals of its whole runs, the original one first.
 
         Raises:
             UsageError: as `find`.
         """
         with self._database.reading() as connection:
-            return read_appraised(connection, self._number(connection, name))
+            return read_experiment_appraisals(connection, self._number(connection, name))
 
     def result_rows(self, name: str, appraisal: str = ORIGINAL) -> list[ResultRow]:
         """The finished items as plain rows for tables, in the order of the plan; reads tens of
         thousands of items a second. Utilities are those of the appraisal that
-        `store.runs.appraised.chosen` chooses.
+        `store.experiments.appraisals.select_appraisal` chooses.
 
         Raises:
             UsageError: as `find`, or there is no such appraisal.
         """
         with self._database.reading() as connection:
             number = self._number(connection, name)
-            shown = chosen(read_appraised(connection, number), appraisal)
-            return read_result_rows(connection, number, name, shown and shown.number)
+            shown = self._appraisal(connection, number, appraisal)
+            return read_result_rows(connection, number, name, shown)
 
     def retrievals(self, name: str, appraisal: str = ORIGINAL) -> list[Retrieval]:
         """The retrievals of all its runs with their shares by each meter, as plain rows.
@@ -156,8 +162,8 @@ class Experiments:
         """
         with self._database.reading() as connection:
             number = self._number(connection, name)
-            shown = chosen(read_appraised(connection, number), appraisal)
-            return read_retrievals(connection, number, shown and shown.number)
+            shown = self._appraisal(connection, number, appraisal)
+            return read_retrievals(connection, number, shown)
 
     def appraisals(self, name: str) -> dict[str, list[Appraisal]]:
         """The cost of measuring its runs, by run id, the latest last. Runs that were not measured
@@ -298,6 +304,11 @@ class Experiments:
         """End a session, of this process or of a dead one; its unfinished items are free."""
         with self._database.writing() as connection:
             writing.end_session(connection, session)
+
+    def _appraisal(self, connection: Connection, experiment: int, which: str) -> int | None:
+        """Row number of the provenance of the appraisal to show."""
+        found = select_appraisal(read_experiment_appraisals(connection, experiment), which)
+        return found and found.number
 
     def _number(self, connection: Connection, name: str) -> int:
         query = select(experiments.c.number).where(experiments.c.name == name)

@@ -19,6 +19,7 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.store.database.schema import (
+    RETRIEVALS,
     WHOLE_RUN,
     WHOLE_STEP,
     appraisals,
@@ -227,7 +228,7 @@ def _counted(connection: Connection, experiment: int) -> dict[int, RowMapping]:
         select(
             steps.c.run,
             func.count().label("steps"),
-            func.count(steps.c.query).label("retrievals"),
+            RETRIEVALS.label("retrievals"),
             *(func.sum(steps.c[name]).label(name) for name in Usage.model_fields),
         )
         .join(items, items.c.run == steps.c.run)

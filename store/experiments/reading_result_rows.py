@@ -8,6 +8,8 @@ from typing import Any, cast
 from sqlalchemy import ColumnElement, Connection, Select, Text, func, select, type_coerce
 
 from hopscope.store.database.schema import (
+    IS_RETRIEVAL,
+    RETRIEVALS,
     WHOLE_RUN,
     WHOLE_STEP,
     arms,
@@ -70,7 +72,7 @@ def read_retrievals(
     """The retrievals of all its runs, by run, in order, with shares of that provenance."""
     shares = _shares(connection, experiment, provenance)
     query = (
-        select(runs.c.id, steps.c.run, steps.c.index, steps.c.kind)
+        select(runs.c.id, steps.c.run, steps.c.index, IS_RETRIEVAL)
         .add_columns(steps.c.input_tokens + steps.c.output_tokens, steps.c.uncounted)
         .join(items, items.c.run == steps.c.run)
         .join(runs, runs.c.number == steps.c.run)
@@ -79,10 +81,10 @@ def read_retrievals(
     )
     retrievals: list[list[Any]] = []
     last, ordinal = None, 0
-    for run_id, run, index, kind, tokens, uncounted in _rows(connection, query):
+    for run_id, run, index, retrieved, tokens, uncounted in _rows(connection, query):
         if run != last:
             last, ordinal = run, 0
-        if kind == "retrieve":
+        if retrieved:
             ordinal += 1
             retrievals.append([run, run_id, ordinal, index, tokens, uncounted])
         elif ordinal:
@@ -124,7 +126,7 @@ Counts = tuple[int, int, int, int, int, int, int]
 def _counted(connection: Connection, experiment: int) -> dict[int, Counts]:
     """Retrievals and the sums of `_COUNTED`, by run."""
     query = (
-        select(steps.c.run, func.count(steps.c.query))
+        select(steps.c.run, RETRIEVALS)
         .add_columns(*(func.sum(steps.c[name]) for name in _COUNTED))
         .where(steps.c.run.in_(_of(items, experiment, items.c.run)))
         .group_by(steps.c.run)
@@ -176,7 +178,7 @@ def _shares(
         _credits(experiment, credits.c.run, credits.c.step)
         .add_columns(*_names(), credits.c.value, credits.c.reason)
         .join(steps, (steps.c.run == credits.c.run) & (steps.c.index == credits.c.step))
-        .where(steps.c.kind == "retrieve", credits.c.provenance == provenance)
+        .where(IS_RETRIEVAL, credits.c.provenance == provenance)
         .where(credits.c.rule.not_in(NO_SHARES), credits.c.meter.in_(measured))
     )
     found: dict[tuple[int, int], dict[str, dict[str, Value]]] = defaultdict(dict)

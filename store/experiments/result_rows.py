@@ -1,6 +1,6 @@
 """The finished items of an experiment as plain rows for tables: there are tens of thousands.
 
-The credits are those of one appraisal, the same for all runs: see `store.runs.appraised`.
+The credits are those of one appraisal, the same for all runs: see `store.experiments.appraisals`.
 """
 
 from collections.abc import Mapping

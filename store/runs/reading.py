@@ -2,14 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
-    FromClause,
     RowMapping,
-    ScalarSelect,
     Select,
     Table,
     func,
@@ -70,26 +68,29 @@ def read_run(connection: Connection, number: int) -> Run:
 
 def read_credits(connection: Connection, number: int) -> list[Credit]:
     """The run's credits by provenance, meter, rule, step and passage, those of the whole run and
-    whole steps first. The provenance measured last comes last; those without a time come first."""
+    whole steps first, as `in_order_of_measurement`."""
     query = (
         select(credits, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
         .join(provenances, provenances.c.number == credits.c.provenance)
         .join(runs, runs.c.number == credits.c.run)
         .where(credits.c.run == number)
-        .order_by(last_measured(credits).asc().nulls_first())
-        .order_by(credits.c.provenance, credits.c.meter)
+        .order_by(*in_order_of_measurement(), credits.c.meter)
         .order_by(credits.c.rule, credits.c.step, credits.c.passage)
     )
     return [_credit(row) for row in connection.execute(query).mappings()]
 
 
-def last_measured(of: FromClause) -> ScalarSelect[datetime]:
-    """Time of the last measurement of a row's run under its provenance; `of` aliases credits.
-    Correlated to each row, since a query over all runs takes time in proportion to them."""
-    query = select(func.max(appraisals.c.measured)).where(
-        appraisals.c.run == of.c.run, appraisals.c.provenance == of.c.provenance
+def in_order_of_measurement() -> tuple[ColumnElement[Any], ...]:
+    """The order of a run's credits: the provenance measured last comes last; those without a time
+    come first. The time is correlated to each row, since a query over all runs takes time in
+    proportion to them."""
+    measured = (
+        select(func.max(appraisals.c.measured))
+        .where(appraisals.c.run == credits.c.run, appraisals.c.provenance == credits.c.provenance)
+        .correlate(credits)
+        .scalar_subquery()
     )
-    return query.correlate(of).scalar_subquery()
+    return measured.asc().nulls_first(), credits.c.provenance
 
 
 def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:

@@ -1,13 +1,16 @@
 """Summaries for lists of runs: read by two queries, without loading steps."""
 
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 
 from pydantic import Field
 from sqlalchemy import Connection, Select, func, select
 
 from hopscope.runtime.types import Record, RunStatus, StopReason, Usage
-from hopscope.store.database.schema import WHOLE_RUN, WHOLE_STEP, credits, runs, steps
-from hopscope.store.runs.reading import last_measured
+from hopscope.store.database.schema import RETRIEVALS, WHOLE_RUN, WHOLE_STEP, credits, runs, steps
+from hopscope.store.runs.reading import in_order_of_measurement
+from hopscope.tracing.reports.appraised import shown
 
 
 class RunSummary(Record):
@@ -31,8 +34,8 @@ class RunSummary(Record):
     credits: int
     """Credits computed so far, those without a value included."""
     seper_delta: float | None
-    """Total ΔSePer of the appraisal that `tracing.reports.report.chosen` selects; None if that did
-    not measure it."""
+    """Total ΔSePer of the appraisal that `tracing.reports.appraised.shown` selects; None if that
+    did not measure it."""
     totals: dict[str, float | None] = Field(default_factory=dict)
     """Totals of the whole run in that appraisal, by meter."""
 
@@ -59,23 +62,13 @@ def read_summaries(
     counted = (
         select(func.count()).where(credits.c.run == listed.c.number).correlate(listed)
     ).scalar_subquery()
-    total = credits.alias()
-    whole = (total.c.run == listed.c.number) & (total.c.step == WHOLE_RUN)
-    chosen = (
-        select(total.c.provenance)
-        .where(whole & (total.c.rule == "total"))
-        .order_by(last_measured(total).desc().nulls_last(), total.c.provenance.desc())
-        .limit(1)
-        .correlate(listed)
-    ).scalar_subquery()
     query = (
         select(
             listed,
             func.count(steps.c.run).label("steps"),
-            func.count(steps.c.query).label("retrievals"),
+            RETRIEVALS.label("retrievals"),
             *(func.coalesce(func.sum(steps.c[name]), 0).label(name) for name in Usage.model_fields),
             counted.label("credits"),
-            chosen.label("provenance"),
         )
         .outerjoin(steps, steps.c.run == listed.c.number)
         .group_by(*listed.c)
@@ -87,7 +80,7 @@ def read_summaries(
     for row in rows:
         usage = Usage(**{name: int(row[name]) for name in Usage.model_fields})
         names = RunSummary.model_fields.keys() - {"usage", "seper_delta", "totals"}
-        own_totals = totals.get((row["number"], row["provenance"]), {})
+        own_totals = totals.get(row["number"], {})
         found.append(
             RunSummary(
                 usage=usage,
@@ -101,15 +94,17 @@ def read_summaries(
 
 def _totals(
     connection: Connection, numbers: Select[tuple[int]]
-) -> dict[tuple[int, int], dict[str, float | None]]:
-    """Totals of whole runs by meter, by run number and provenance number."""
-    query = select(credits.c.run, credits.c.provenance, credits.c.meter, credits.c.value).where(
-        credits.c.run.in_(numbers),
-        credits.c.step == WHOLE_RUN,
-        credits.c.passage == WHOLE_STEP,
-        credits.c.rule == "total",
+) -> dict[int, dict[str, float | None]]:
+    """Totals of whole runs by run number and meter, of the appraisal that is shown."""
+    query = (
+        select(credits.c.run, credits.c.provenance, credits.c.meter, credits.c.value)
+        .where(credits.c.run.in_(numbers), credits.c.step == WHOLE_RUN)
+        .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
+        .order_by(credits.c.run, *in_order_of_measurement())
     )
-    found: dict[tuple[int, int], dict[str, float | None]] = {}
-    for run, provenance, meter, value in connection.execute(query):
-        found.setdefault((run, provenance), {})[meter] = value
+    found = {}
+    for run, group in groupby(connection.execute(query), key=attrgetter("run")):
+        rows = list(group)
+        provenance = shown((row.provenance, True) for row in rows)
+        found[run] = {row.meter: row.value for row in rows if row.provenance == provenance}
     return found

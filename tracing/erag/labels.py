@@ -108,7 +108,7 @@ class ERAG:
             ReaderError, EntailmentError: a model failed.
         """
         shown = shown_passages(run)
-        steps = [step for step in run.steps if step.query is not None]
+        steps = run.retrievals
         rankings = [
             [hit.passage for hit in step.ranked if hit.passage.key in shown] for step in steps
         ]

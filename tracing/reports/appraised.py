@@ -1,10 +1,16 @@
-"""A measurement of a run: its credits, and the record of when and at what cost."""
+"""A measurement of a run: its credits, and the record of when and at what cost.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+A run may have several. Tables show one, which is all credits with one provenance: shares of one
+seed do not sum to the total of another. `shown` is the only rule of which one that is.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from hopscope.runtime.types import Appraisal, Credit, GameValues
+    from hopscope.runtime.types import Appraisal, Credit, GameValues, Provenance
+
+Key = TypeVar("Key")
 
 
 class Appraised(NamedTuple):
@@ -14,3 +20,30 @@ class Appraised(NamedTuple):
     appraisal: "Appraisal"
     games: "Sequence[GameValues]" = ()
     """The values of the coalitions that were measured."""
+
+
+def shown(measured: Iterable[tuple[Key, bool]]) -> Key | None:
+    """The appraisal of a run that is shown: the latest of those that measured the whole run (a
+    `total` by any meter), else the latest.
+
+    Args:
+        measured: the appraisal of each credit of the run, and whether the credit is a total; in the
+            order of measurement, as the store returns credits.
+    """
+    latest = whole = None
+    for key, total in measured:
+        latest = key
+        whole = key if total else whole
+    return latest if whole is None else whole
+
+
+def shown_provenance(credits: "Iterable[Credit]") -> "Provenance | None":
+    """The provenance of the appraisal that is shown, from all credits of a run."""
+    return shown((c.provenance, c.step is None and c.rule == "total") for c in credits)
+
+
+def shown_credits(credits: "Iterable[Credit]") -> "list[Credit]":
+    """The credits of the appraisal that is shown."""
+    given = list(credits)
+    provenance = shown_provenance(given)
+    return [credit for credit in given if credit.provenance == provenance]

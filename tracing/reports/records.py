@@ -104,6 +104,11 @@ class StepReport(Record):
     """Shapley share (else change) per 1,000 tokens spent from this retrieval to the next, by the
     meter that `displays.leading` names: SePer if measured."""
 
+    @property
+    def retrieved(self) -> bool:
+        """As `Step.retrieved`."""
+        return self.query is not None
+
 
 class TotalUtility(Record):
     before: float | None

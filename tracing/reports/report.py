@@ -1,7 +1,6 @@
 """The report of a run with the credits of one of its appraisals; see `records`.
 
-A report shows one appraisal, which is all credits with one provenance: shares of one seed do not
-sum to the total of another. `chosen` selects it, here and in lists of runs.
+A report shows one appraisal: by default the one that `appraised.shown` selects.
 """
 
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.tracing.asking import cut_off
+from hopscope.tracing.reports.appraised import shown_provenance
 from hopscope.tracing.reports.displays import display, leading, shown
 from hopscope.tracing.reports.records import (
     AppraisalReport,
@@ -38,24 +38,6 @@ NAMED = ("level", "total", "trajectory", "shapley", "leave_one_out")
 """Rules with a field of their own in the records, and the values themselves."""
 ALWAYS = ("seper", "grogu")
 """Meters that a report always names, measured or not: scripts look for them."""
-
-
-def chosen(credits: Iterable[Credit]) -> Provenance | None:
-    """The appraisal to show: the latest of those that measured the whole run (with a `total` by any
-    meter); else the latest.
-
-    `credits` are in the order of measurement, as the store returns them.
-    """
-    given = list(credits)
-    whole = [credit for credit in given if credit.step is None and credit.rule == "total"]
-    return next((credit.provenance for credit in reversed(whole or given)), None)
-
-
-def of_shown(credits: Iterable[Credit]) -> list[Credit]:
-    """Those of the appraisal that is shown."""
-    given = list(credits)
-    shown = chosen(given)
-    return [credit for credit in given if credit.provenance == shown]
 
 
 class _Credits:
@@ -108,14 +90,14 @@ def report(
     prices: Prices | None = None,
 ) -> RunReport:
     """The report with the appraisal whose settings' hash begins with `settings_hash`, or else the
-    `chosen` one. `prices` is the table of costs; None is the shipped one.
+    one that `appraised.shown` selects. `prices` is the table of costs; None is the shipped one.
 
     Raises:
         UsageError: no appraisal, or more than one, has such a hash.
     """
     given = list(credits)
     hashes = list(dict.fromkeys(c.provenance.settings_hash for c in given))
-    shown = chosen(given)
+    shown = shown_provenance(given)
     if settings_hash is not None:
         matches = [name for name in hashes if name.startswith(settings_hash)]
         if len(matches) != 1:
@@ -233,12 +215,12 @@ def _passage(step: Step, key: str, credit: _Credits) -> dict[str, PassageUtility
 
 def _per_1000_tokens(run: Run, step: Step, utility: StepUtility | Gain | None) -> float | None:
     """The cost of a retrieval includes the reader's calls up to the next retrieval."""
-    if step.kind != "retrieve" or not isinstance(utility, StepUtility):
+    if not step.retrieved or not isinstance(utility, StepUtility):
         return None
     share = utility.delta if utility.shapley is None else utility.shapley
     usage = step.usage
     for later in run.steps[step.index + 1 :]:
-        if later.kind == "retrieve":
+        if later.retrieved:
             break
         usage += later.usage
     if share is None or usage.uncounted or usage.tokens == 0:
@@ -257,7 +239,7 @@ def _total(run: Run, credit: _Credits, price: Price) -> Total:
         currency=price.currency,
         prices_read=price.read,
         seconds=run.seconds,
-        retrievals=sum(step.query is not None for step in run.steps),
+        retrievals=len(run.retrievals),
         meters={meter: _whole(run, meter, credit) for meter in credit.meters},
     )
 

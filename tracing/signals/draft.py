@@ -50,7 +50,7 @@ def draft(moment: Moment, reader: Reader, evidence: Sequence[Passage] | None = N
 
 def before_last(moment: Moment) -> tuple[Passage, ...] | None:
     """The evidence before the last retrieval; None before the first retrieval."""
-    searched = [i for i, step in enumerate(moment.steps) if step.query is not None]
+    searched = [i for i, step in enumerate(moment.steps) if step.retrieved]
     if not searched:
         return None
     return moment.steps[searched[-1] - 1].evidence if searched[-1] else ()
@@ -58,7 +58,7 @@ def before_last(moment: Moment) -> tuple[Passage, ...] | None:
 
 def last_search(moment: Moment) -> Step | None:
     """The last step that sent a query."""
-    return next((step for step in reversed(moment.steps) if step.query is not None), None)
+    return next((step for step in reversed(moment.steps) if step.retrieved), None)
 
 
 def same(one: Generation, other: Generation) -> bool:

@@ -8,6 +8,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
+    Decision,
     Measurement,
     Provenance,
     Question,
@@ -146,6 +147,21 @@ def test_retrievals_have_their_shares_and_what_they_made_the_reader_read(filled:
         ("run-1", 1, "not appraised"),
         ("run-1", 2, "not appraised"),
     ]
+
+
+def test_a_declined_retrieval_is_none(filled: Store) -> None:
+    """It counted as the run's last, and took the tokens of the answer from the one before it."""
+    run = filled.load("run-1")
+    first, second = run.retrievals
+    decision = Decision(policy="never", retrieve=False, reason="not worth it")
+    nothing = {"query": None, "ranked": (), "new": (), "dangling": (), "decision": decision}
+    steps = [step.model_copy(update=nothing) if step == second else step for step in run.steps]
+    filled.save(cut := run.model_copy(update={"steps": tuple(steps)}))
+    assert [step.index for step in cut.retrievals] == [first.index]
+    assert [step.index for step in cut.steps if step.declined] == [second.index]
+    rows = [row for row in filled.experiments.retrievals("towns") if row.run_id == "run-1"]
+    assert [(row.ordinal, row.step, row.tokens) for row in rows] == [(1, 0, 824)]
+    assert next(r for r in filled.runs() if r.id == "run-1").retrievals == 1
 
 
 def test_the_original_appraisal_is_shown_unless_another_is_asked_for(filled: Store) -> None:

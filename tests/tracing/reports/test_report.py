@@ -17,8 +17,9 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.store.store import Store
+from hopscope.tracing.reports.appraised import shown_provenance
 from hopscope.tracing.reports.records import TotalUtility
-from hopscope.tracing.reports.report import chosen, report
+from hopscope.tracing.reports.report import report
 from tests.fakes import NOW, passage, run_of
 
 
@@ -80,8 +81,8 @@ def test_a_measuring_of_parts_does_not_hide_that_of_the_whole_run() -> None:
     whole = found.total.meters["seper"]
     assert isinstance(whole, TotalUtility)
     assert whole.delta == 0.5
-    assert chosen(part) == provenance(1)
-    assert chosen([]) is None
+    assert shown_provenance(part) == provenance(1)
+    assert shown_provenance([]) is None
 
 
 def test_an_appraisal_can_be_asked_for_by_the_beginning_of_its_settings_hash() -> None:

@@ -25,7 +25,7 @@ ORIGINAL = "original"
 LATEST = "latest"
 
 
-class Appraised(NamedTuple):
+class ExperimentAppraisal(NamedTuple):
     """A provenance under which whole runs of an experiment were measured."""
 
     number: int
@@ -38,7 +38,9 @@ class Appraised(NamedTuple):
     last: datetime | None
 
 
-def read_appraised(connection: Connection, experiment: int) -> list[Appraised]:
+def read_experiment_appraisals(
+    connection: Connection, experiment: int
+) -> list[ExperimentAppraisal]:
     """All appraisals, the oldest first: the first is that of `hopscope eval`."""
     own = select(items.c.run).where(items.c.experiment == experiment)
     counted = (
@@ -59,7 +61,7 @@ def read_appraised(connection: Connection, experiment: int) -> list[Appraised]:
         return []
     rows = connection.execute(select(provenances).where(provenances.c.number.in_(runs)))
     found = [
-        Appraised(
+        ExperimentAppraisal(
             row["number"],
             Provenance(**{name: row[name] for name in Provenance.model_fields}),
             runs[row["number"]],
@@ -70,7 +72,9 @@ def read_appraised(connection: Connection, experiment: int) -> list[Appraised]:
     return sorted(found, key=_place)
 
 
-def chosen(found: Sequence[Appraised], which: str) -> Appraised | None:
+def select_appraisal(
+    found: Sequence[ExperimentAppraisal], which: str
+) -> ExperimentAppraisal | None:
     """The `original` (the oldest), the `latest`, or the one whose settings hash has the prefix
     `which`. None if nothing was measured.
 
@@ -91,9 +95,9 @@ def chosen(found: Sequence[Appraised], which: str) -> Appraised | None:
     return meant[0]
 
 
-def _last(each: Appraised) -> tuple[float, int]:
+def _last(each: ExperimentAppraisal) -> tuple[float, int]:
     return each.last.timestamp() if each.last else float("-inf"), each.number
 
 
-def _place(each: Appraised) -> tuple[bool, float, int]:
+def _place(each: ExperimentAppraisal) -> tuple[bool, float, int]:
     return each.first is not None, each.first.timestamp() if each.first else 0.0, each.number
