@@ -20,8 +20,8 @@ Meters = Annotated[
         "--meter",
         metavar="METER",
         callback=code_options.of_component,
-        help="A meter: seper, seper_hard, grogu or semantic_entropy; repeatable. By default the "
-        "first three.",
+        help="A meter: seper, seper_hard, grogu, semantic_entropy, gold_logprob or "
+        "gold_probability; repeatable. By default the first three.",
         envvar="HOPSCOPE_METER",
         rich_help_panel=MEASURING,
     ),
@@ -32,8 +32,8 @@ MetersOrNone = Annotated[
         "--meter",
         metavar="METER",
         callback=code_options.of_component,
-        help="A meter: seper, seper_hard, grogu or semantic_entropy; repeatable. By default the "
-        "first three; none only answers.",
+        help="A meter: seper, seper_hard, grogu, semantic_entropy, gold_logprob or "
+        "gold_probability; repeatable. By default the first three; none only answers.",
         envvar="HOPSCOPE_METER",
         rich_help_panel=MEASURING,
     ),

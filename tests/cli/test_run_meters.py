@@ -82,3 +82,43 @@ def test_options_stand_with_the_workflow_as_in_eval(
     assert len(found["steps"][0]["passages"]) == 1
     code, found = call(capsys, *asked, "-w", "naive:policy=never")
     assert [step["name"] for step in found["steps"] if step["query"]] == []
+
+
+def test_the_golds_log_probability_goes_everywhere_that_seper_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Measured, shown, shared by all rules, compared, exported and traced, on both scales."""
+    db, traced = ("--db", str(tmp_path / "runs.db")), tmp_path / "spans.jsonl"
+    both = ("--meter", "gold-logprob", "--meter", "gold-probability")
+    code, found = call(
+        capsys, "run", *ASKED, *both, "--rule", "all", *db, "--trace-file", str(traced)
+    )
+    assert code == 0
+    rules = ("level", "total", "trajectory", "solo", "leave_one_out", "shapley")
+    names = ("gold_logprob", "gold_probability")
+    assert kept(tmp_path / "runs.db", found["id"]) == {(m, rule) for m in names for rule in rules}
+    whole = {name: found["total"][name] for name in names if name in found["total"]}
+    [total] = whole.values()  # a variant is not shown beside its base
+    assert total["delta"] == pytest.approx(total["after"] - total["before"])
+    assert (total["n"], total["low"], total["reason"]) == (1, None, None)
+    for name in names:
+        assert f"{name}.shapley" in traced.read_text()
+    code, shared = call(capsys, "credit", *both, "--over", "passages", *db)
+    values = {(c["meter"], c["rule"], c["passage"]): c["value"] for c in shared["credits"]}
+    for name in names:
+        own = [v for (m, rule, passage), v in values.items() if (m, rule) == (name, "shapley")]
+        assert sum(own) == pytest.approx(values[name, "leave_one_out", None], abs=1e-9)
+    assert values["gold_logprob", "leave_one_out", None] == pytest.approx(total["delta"])
+
+    asked = ("hopland:test", "--limit", "2", "-w", "naive", "--name", "e", *both[2:], *db)
+    assert call(capsys, "eval", *asked)[0] == 0
+    _, tables = call(capsys, "compare", "e", "-t", "overview", *db)
+    assert '"gold_probability_delta"' in json.dumps(tables)
+    with pytest.raises(SystemExit, match="0"):
+        main(["ls", *db])
+    listed = capsys.readouterr().out
+    assert "ΔGoldLogP" in listed or "ΔGoldP" in listed
+    with pytest.raises(SystemExit, match="0"):
+        main(["export", "rows", "e", "--out", str(tmp_path / "rows"), "--form", "csv", *db])
+    written = "".join(file.read_text() for file in (tmp_path / "rows").rglob("*.csv"))
+    assert "gold_probability" in written

@@ -22,6 +22,7 @@ from hopscope.runtime.types import (
     ScoreRequest,
 )
 from hopscope.tracing.entailments import lexical
+from hopscope.tracing.meters import gold_logprob
 from hopscope.tracing.meters.grogu import GroGU
 from hopscope.tracing.meters.seper import SePer
 
@@ -145,6 +146,11 @@ def test_the_meters_agree(local: Any, remote: Any) -> None:
         assert one.high is not None
         assert other.high is not None
         assert max(one.low, other.low) <= min(one.high, other.high)
+    exact, there = (
+        gold_logprob.build(one).measure(row.question, evidences) for one in (local, remote)
+    )
+    for one, other in zip(exact, there, strict=True):
+        assert other.value == pytest.approx(one.value, abs=LOGPROB)
     sure, also = (GroGU(one).measure(row.question, evidences) for one in (local, remote))
     for one, other in zip(sure, also, strict=True):
         assert other.value == pytest.approx(one.value, abs=ENTROPY)

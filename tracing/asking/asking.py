@@ -6,7 +6,14 @@ from typing import NamedTuple
 from hopscope.runtime.errors import CapabilityError, ContextOverflowError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompting.prompts import short_answer
-from hopscope.runtime.types import Generation, GenerationRequest, Passage
+from hopscope.runtime.types import (
+    Generation,
+    GenerationRequest,
+    Passage,
+    Prompt,
+    Scored,
+    ScoreRequest,
+)
 
 STOP = ("\n", "Question:", "Context:")
 """Where an answer ends, as in SePer's code."""
@@ -91,7 +98,21 @@ def _generate_one(reader: Reader, request: GenerationRequest) -> list[Generation
     try:
         return answered(reader.generate([request])[0])
     except ContextOverflowError as error:
-        return overflow(request, error)
+        return overflow(request.prompt, error)
+
+
+def score(reader: Reader, asked: Sequence[ScoreRequest]) -> list[Scored | Unmeasured]:
+    """All requests in one call. A request that does not fit the reader is unmeasured; so are all
+    where the reader cannot score given texts."""
+    try:
+        return list(reader.score(asked))
+    except CapabilityError as error:
+        return [Unmeasured(str(error)) for _ in asked]
+    except ContextOverflowError as error:
+        if len(asked) == 1:
+            return [overflow(asked[0].prompt, error)]
+        middle = len(asked) // 2
+        return [*score(reader, asked[:middle]), *score(reader, asked[middle:])]
 
 
 def answered(replies: list[Generation]) -> list[Generation] | Unmeasured:
@@ -115,10 +136,10 @@ def cut_off(replies: Iterable[Generation]) -> int:
     return sum(reply.finish_reason == "length" for reply in replies)
 
 
-def overflow(request: GenerationRequest, error: ContextOverflowError) -> Unmeasured:
+def overflow(prompt: Prompt, error: ContextOverflowError) -> Unmeasured:
     """The reason of a context that does not fit. It is not shortened, because that would measure
     another context than the requested one."""
-    shown = request.prompt.shown
+    shown = prompt.shown
     if not shown:
         return Unmeasured(f"{error}; there was no passage to drop")
     return Unmeasured(f"{error}; all of {', '.join(shown)} were shown, none was dropped")

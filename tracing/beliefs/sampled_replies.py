@@ -123,7 +123,7 @@ def _enumerated(
     try:
         result = enumerate_answers(reader, request, bound=bound, budget=budget)
     except ContextOverflowError as error:
-        return asking.overflow(request, error)
+        return asking.overflow(request.prompt, error)
     except CapabilityError as error:
         return Unmeasured(f"{error}; give it one thought (thinking=once), or none (--thinking off)")
     cut = fsum(answer.probability for answer in result.cut)

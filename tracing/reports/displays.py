@@ -21,8 +21,12 @@ CONSTANT = "DISPLAY"
 
 def display(meter: str) -> Display:
     """The display that the meter of this name declares; without a declaration, or if the meter is
-    no longer installed, one with its name. A variant has its base's display and its options."""
+    no longer installed, one with its name. A variant has its base's display and its options, or one
+    of its own, which the base declares as `DISPLAY_` and its name."""
     base, options = meters.VARIANTS.get(meter, (meter, {}))
+    varied = _declared(meters, base, f"{CONSTANT}_{meter.upper()}") if options else None
+    if isinstance(varied, Display):
+        return varied._replace(variant_of=base)
     declared = _declared(meters, base, CONSTANT)
     own = declared if isinstance(declared, Display) else Display(base)
     if not options:

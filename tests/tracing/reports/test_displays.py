@@ -34,6 +34,14 @@ def test_a_variant_is_shown_unless_its_base_is() -> None:
     assert shown(["gone", "seper_hard"]) == ["seper_hard", "gone"]
 
 
+def test_a_variant_may_have_a_display_of_its_own() -> None:
+    """A probability is not shown in nats, as its base is."""
+    base, variant = display("gold_logprob"), display("gold_probability")
+    assert (base.unit, variant.unit, variant.variant_of) == ("nats", "probability", "gold_logprob")
+    assert base.heading != variant.heading
+    assert shown(["gold_probability", "grogu"]) == ["grogu", "gold_probability"]
+
+
 def test_a_meter_with_a_baseline_leads() -> None:
     assert leading(["grogu", "gone", "seper"]) == "seper"
     assert leading(["grogu", "gone"]) == "gone"
