@@ -1,5 +1,5 @@
-"""The embedded reader with a feed-forward padded by zeros: the same replies at a larger model's
-cost."""
+"""The embedded reader with a feed-forward padded by zeros, which says the same at a larger model's
+price; or with a longer context than it was trained on, where what it says means nothing."""
 
 from pathlib import Path
 
@@ -11,9 +11,13 @@ from transformers import AutoTokenizer, LlamaForCausalLM
 from hopscope.runtime.readers import tiny
 
 
-def save(folder: Path, *, feed_forward: int) -> Path:
-    """Write the reader with a feed-forward of this width in each layer."""
+def save(folder: Path, *, feed_forward: int | None = None, window: int | None = None) -> Path:
+    """Write the reader with a feed-forward of this width in each layer, and a context of so many
+    tokens."""
     model = LlamaForCausalLM.from_pretrained(str(tiny.FOLDER), dtype=torch.float32)
+    if window is not None:
+        model.config.max_position_embeddings = window
+    feed_forward = feed_forward or model.config.intermediate_size
     more = feed_forward - model.config.intermediate_size
     if more < 0:
         raise SystemExit(f"the feed-forward is {model.config.intermediate_size} wide already")

@@ -64,7 +64,7 @@ def test_options_that_make_no_sense_are_refused(option: str) -> None:
 
 def test_meters_are_components_whose_options_are_read_by_type() -> None:
     """A dataclass as `build`: its keyword-only fields are the options."""
-    assert components.names(meters) == ["grogu", "semantic_entropy", "seper"]
+    assert components.names(meters) == ["gold_logprob", "grogu", "semantic_entropy", "seper"]
     options = components.parse_options(seper.build, {"samples": "20", "weight": "uniform"})
     assert seper.build(ScriptedReader(), lexical.build(), **options).samples == 20
     with pytest.raises(UsageError, match="weight=heavy"):

@@ -1,0 +1,142 @@
+"""Shapley credit by `gold_logprob` beside SePer with N = 10 samples: time and agreement.
+
+The same runs, the same reader, which remembers nothing beforehand; each meter has it for itself.
+Without an experiment they are IRCoT runs on two-hop questions of Hopland. SePer's meanings are
+compared by `lexical`, which costs little: with a model it takes longer still. `--window` lets the
+embedded reader take longer contexts than it was trained on; what it says there means nothing, what
+it costs is what such a reader costs.
+
+Ratios are of processor time, since others use the machine. Wanted: at most an eighth of SePer's.
+
+    OMP_NUM_THREADS=1 python benchmarks/gold_logprob.py [--limit 40] [--json]
+    OMP_NUM_THREADS=1 python benchmarks/gold_logprob.py --experiment EXP --db FILE --window 8192
+"""
+
+import argparse
+import gc
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from credit_parts import padded_reader
+from credit_parts.straightforward import Clock
+
+from hopscope.api import parts, stored
+from hopscope.api.appraiser import Appraiser, Measuring
+from hopscope.runtime.corpora import hopland
+from hopscope.runtime.execution.run import run
+from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.types import Credit, Run
+from hopscope.store.store import Store
+from hopscope.tracing.games.frozen import contributions
+
+SEPER, GOLD = "seper", "gold_logprob"
+N, SEED = 10, 0
+WANTED = 1 / 8
+"""The share of SePer's time."""
+
+
+def main() -> None:
+    gc.set_threshold(200_000)  # as the command line does
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--limit", type=int, help="runs; by default 40, or all of the experiment")
+    parser.add_argument("--experiment", metavar="EXP", help="a stored experiment's runs")
+    parser.add_argument("--db", metavar="FILE", help="the database of --experiment")
+    parser.add_argument("--reader", default=parts.TINY)
+    parser.add_argument("--window", type=int, metavar="TOKENS", help="of the embedded reader")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    if given.limit is not None and given.limit < 1:
+        parser.error("--limit of 1 or more is needed")
+    if given.window is not None and given.reader != parts.TINY:
+        parser.error("--window changes the embedded reader: leave --reader out")
+    with tempfile.TemporaryDirectory() as folder:
+        spec = given.reader
+        if given.window is not None:
+            wide = padded_reader.save(Path(folder) / "reader", window=given.window)
+            spec = f"hf:{wide}"
+        runs = (
+            of_hopland(given.limit or 40)
+            if given.experiment is None
+            else of_experiment(given.experiment, given.db, given.limit)
+        )
+        found = compared(runs, spec)
+    if given.json:
+        json.dump(found, sys.stdout, indent=2)
+        return
+    for name, value in found.items():
+        print(f"{name:44}{value:>12.4g}" if isinstance(value, float) else f"{name:44}{value!s:>12}")
+
+
+def of_hopland(limit: int) -> list[Run]:
+    """IRCoT runs on two-hop questions."""
+    chains = [q for q in hopland.questions("test") if q.kind == "chain" and q.hops == 2]
+    deps = Deps(reader=parts.reader(parts.TINY), retriever=parts.corpus(parts.HOPLAND))
+    workflow = parts.workflow("ircot", {})
+    return [run(workflow, q.question, deps) for q in chains[:: len(chains) // limit][:limit]]
+
+
+def of_experiment(name: str, db: str | None, limit: int | None) -> list[Run]:
+    """The first runs of a stored experiment."""
+    with Store.open(db, create=False) as store:
+        return [store.load(run_id) for run_id in list(stored.ids(store, [name]))[:limit]]
+
+
+def compared(runs: Sequence[Run], spec: str) -> dict[str, Any]:
+    """Times of both meters, and how their shares of steps agree."""
+    clocks = {meter: Clock() for meter in (SEPER, GOLD)}
+    shares: dict[str, dict[tuple[str, int], float | None]] = {meter: {} for meter in clocks}
+    reasons: dict[str, str] = {}
+    for meter, clock in clocks.items():
+        measuring = Measuring(samples=N, seed=SEED, meters=(meter,), rules=("shapley",))
+        appraiser = Appraiser(parts.reader(spec), parts.entailment("lexical"), measuring)
+        for each in runs:
+            with clock.running():
+                measured = appraiser.appraise(each)
+            shares[meter] |= of_steps(measured.credits, each)
+            reasons |= {
+                c.meter: c.measurement.reason for c in measured.credits if c.measurement.reason
+            }
+    pairs = [
+        (one, other)
+        for key, one in shares[SEPER].items()
+        if one is not None and (other := shares[GOLD][key]) is not None
+    ]
+    slow, fast = clocks[SEPER], clocks[GOLD]
+    found: dict[str, Any] = {
+        "runs": len(runs),
+        "steps with passages": len(shares[SEPER]),
+        "of these measured by SePer": sum(v is not None for v in shares[SEPER].values()),
+        "of these measured by gold_logprob": sum(v is not None for v in shares[GOLD].values()),
+        f"SePer, N = {N}, processor seconds": slow.processor,
+        "gold_logprob, processor seconds": fast.processor,
+        "share of SePer's time": fast.processor / slow.processor,
+        "wanted, at most": WANTED,
+        "SePer, seconds by the clock": slow.wall,
+        "gold_logprob, seconds by the clock": fast.wall,
+        "same sign where SePer's share exceeds .05": agreeing(pairs),
+    }
+    return found | {f"not measured by {meter}": reason for meter, reason in reasons.items()}
+
+
+def of_steps(credits: Sequence[Credit], of: Run) -> dict[tuple[str, int], float | None]:
+    """The Shapley shares of the steps that brought passages."""
+    brought = contributions(of)
+    return {
+        (of.id, credit.step): credit.measurement.value
+        for credit in credits
+        if credit.rule == "shapley" and credit.step in brought
+    }
+
+
+def agreeing(pairs: Sequence[tuple[float, float]]) -> str:
+    """How many of the pairs have the same sign, where SePer's is not within .05 of 0."""
+    clear = [(one, other) for one, other in pairs if abs(one) > 0.05]
+    return f"{sum(one * other > 0 for one, other in clear)} of {len(clear)}"
+
+
+if __name__ == "__main__":
+    main()
