@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopscope.api.appraiser import Appraiser
 from hopscope.api.measured_run import MeasuredRun
 from hopscope.runtime.errors import HopscopeError
-from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.run import Exited, Workflow, run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Question, ThoughtEnd
 from hopscope.tracing.reports.appraised import Appraised
@@ -50,11 +50,18 @@ def answer(
 
     Raises:
         UsageError: the question is empty, or the run was begun with other settings.
+        Exited: a part called `sys.exit`; the failed run is stored.
     """
     from hopscope.tracing.spans.evaluators import emit
 
     _log.info(f"running {workflow.name}")
-    result = run(workflow, question, deps, checkpointer=checkpointer, run_id=run_id)
+    try:
+        result = run(workflow, question, deps, checkpointer=checkpointer, run_id=run_id)
+    except Exited as exited:
+        failed = exited.run
+        if failed.error and _Afterwards(False).do("stored", lambda: store.save(failed)):
+            _log.warning(f"run {failed.id[:12]} failed and is stored: {failed.error.message}")
+        raise
     replies = (g for step in result.steps for e in step.exchanges for g in e.generations)
     tell_forced(Counter(g.thought.end for g in replies if g.thought is not None))
     after = _Afterwards(result.status == "interrupted")

@@ -31,9 +31,10 @@ class Credited(NamedTuple):
 class Creditings:
     """One `Crediting` for each of the settings that the runs' defaults lead to."""
 
-    def __init__(self, store: Store, given: Given) -> None:
+    def __init__(self, store: Store, settings: Given | Wanted) -> None:
+        """Settings that are `Wanted` hold for all runs, `Given` ones with the defaults of each."""
         self._store = store
-        self._given = given
+        self._settings = settings
         self._of_experiments: dict[str, Wanted] = {}
         self._made: list[tuple[Wanted, Crediting]] = []
 
@@ -79,10 +80,12 @@ class Creditings:
         return known
 
     def _wanted(self, run_id: str, arm: Arm | None) -> Wanted:
+        if isinstance(self._settings, Wanted):
+            return self._settings
         if arm is None:
-            return self._given.wanted(Defaults.of_run(self._store, run_id))
+            return self._settings.wanted(Defaults.of_run(self._store, run_id))
         if arm.experiment not in self._of_experiments:
             settings = self._store.experiments.find(arm.experiment).settings
-            wanted = self._given.wanted(Defaults.of_experiment(settings))
+            wanted = self._settings.wanted(Defaults.of_experiment(settings))
             self._of_experiments[arm.experiment] = wanted
         return self._of_experiments[arm.experiment]

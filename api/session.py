@@ -215,6 +215,7 @@ class Session:
             UsageError: a part, an option or the question cannot be used.
             HopscopeError: a part cannot be loaded.
             Interrupted: Ctrl-C; the run with the steps it took is stored.
+            SystemExit: a part called `sys.exit`; the run is stored as failed.
         """
         item = _question(question, gold)
         chosen, own = _split(self.workflow if workflow is None else given.named(workflow))
@@ -305,7 +306,8 @@ class Session:
             UsageError: there is no such run, meter, rule, option or mode.
             HopscopeError: it cannot be measured, or not stored.
         """
-        from hopscope.api.credit_runs import Crediting, Wanted
+        from hopscope.api.credit_runs import Wanted
+        from hopscope.api.creditings import Creditings
 
         with self.turn:
             record = _record(self.store, run)
@@ -325,10 +327,9 @@ class Session:
                 options={**self.presets.of_meters(chosen), **of_meters},
                 golds=_answers(gold),
             )
-            found = Crediting(wanted).credit(record)
             self.store.save(record)
-            self.store.save_credits(found.credits, [found.appraisal], found.games)
-            return Credits(record, found.credits, found.appraisal)
+            [credited] = Creditings(self.store, wanted).each({record.id: None}, again=True)
+            return Credits(record, credited.found.credits, credited.found.appraisal)
 
     def _answer(
         self,

@@ -5,11 +5,13 @@ what the other began. Parts in memory stand in its settings by the names they ha
 cannot be built again.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from hopscope.api import given
@@ -155,6 +157,70 @@ def evaluate(
         CorpusError: the data are broken.
         KeyboardInterrupt: Ctrl-C; what had begun was finished, and is kept.
     """
+    return _evaluate(
+        session,
+        data,
+        workflows=workflows,
+        name=name,
+        options=options,
+        k=k,
+        limit=limit,
+        order=order,
+        threads=threads,
+        retry_failed=retry_failed,
+    )
+
+
+async def evaluate_async(
+    session: Session,
+    data: str | Path | Iterable[Question],
+    *,
+    workflows: Sequence[WorkflowPart] | None = None,
+    name: str | None = None,
+    options: Mapping[str, object] | None = None,
+    k: int | None = None,
+    limit: int | None = None,
+    order: Order = "stratified",
+    threads: int = 1,
+    retry_failed: bool = False,
+) -> Experiment:
+    """`evaluate`, in a thread: the event loop goes on meanwhile. Once cancelled, it finishes the
+    questions that have begun, and keeps them."""
+    cancelled = Event()
+    try:
+        return await asyncio.to_thread(
+            _evaluate,
+            session,
+            data,
+            workflows=workflows,
+            name=name,
+            options=options,
+            k=k,
+            limit=limit,
+            order=order,
+            threads=threads,
+            retry_failed=retry_failed,
+            cancelled=cancelled,
+        )
+    except asyncio.CancelledError:
+        cancelled.set()
+        raise
+
+
+def _evaluate(
+    session: Session,
+    data: str | Path | Iterable[Question],
+    *,
+    workflows: Sequence[WorkflowPart] | None,
+    name: str | None,
+    options: Mapping[str, object] | None,
+    k: int | None,
+    limit: int | None,
+    order: Order,
+    threads: int,
+    retry_failed: bool,
+    cancelled: Event | None = None,
+) -> Experiment:
     for option, number in (("limit", limit), ("threads", threads)):
         if number is not None and number < 1:
             raise UsageError(f"{option}: give a number of at least 1, not {number}")
@@ -186,6 +252,7 @@ def evaluate(
                 retry_failed=retry_failed,
                 watching=lambda: nullcontext(report),
                 described={AT_A_TIME: threads},
+                cancelled=cancelled,
             )
     result = Experiment(name, store)
     if stopped:

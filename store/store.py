@@ -14,8 +14,8 @@ from sqlalchemy import Connection, select
 from hopscope.runtime.errors import MissingRunError, StoreError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunStatus
 from hopscope.store.database.database import Database
+from hopscope.store.database.location import default, resolve
 from hopscope.store.database.location import default_url as default_url
-from hopscope.store.database.location import resolve
 from hopscope.store.database.migrate import HEAD as HEAD
 from hopscope.store.database.migrate import check_current, require, upgrade
 from hopscope.store.database.schema import runs
@@ -66,11 +66,12 @@ class Store:
 
         Raises:
             MissingDatabaseError: there is none and `create` is False.
-            UsageError: the URL cannot be read.
+            UsageError: the URL cannot be read, or names a file in a folder that does not exist.
             StoreError: the database cannot be used; the message says why and what to do.
             MissingExtraError: a PostgreSQL URL without the extra `postgres`.
         """
-        database = Database(resolve(location), reading=reading)
+        url = resolve(location)
+        database = Database(url, reading=reading)
         try:
             if not create:
                 require(database)
@@ -78,7 +79,7 @@ class Store:
             if database.read_only:
                 check_current(database)
             else:
-                database.prepare()
+                database.prepare(make_folder=url == default())
                 store.found = upgrade(database)
         except BaseException:
             database.close()

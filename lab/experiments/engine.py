@@ -5,6 +5,7 @@ never wait for each other's writes.
 """
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,14 +30,21 @@ class Stop:
     """A request to stop: the first SIGINT or SIGTERM sets it, the second raises
     KeyboardInterrupt."""
 
-    def __init__(self, notify: Callable[[], None]) -> None:
-        self.asked = False
+    def __init__(
+        self, notify: Callable[[], None], requested: threading.Event | None = None
+    ) -> None:
+        """Another thread may set `requested`."""
+        self._requested = requested or threading.Event()
         self._notify = notify
+
+    @property
+    def asked(self) -> bool:
+        return self._requested.is_set()
 
     def __call__(self, _: int, frame: FrameType | None) -> None:
         if self.asked:
             raise KeyboardInterrupt
-        self.asked = True
+        self._requested.set()
         self._notify()
 
 

@@ -98,8 +98,10 @@ def work(
     retry_failed: bool,
     watching: Callable[[], AbstractContextManager[engine.Report]],
     described: Mapping[str, JsonValue],
+    cancelled: threading.Event | None = None,
 ) -> bool:
-    """Store the plan and run its pending items. Returns True if SIGINT or SIGTERM stopped it.
+    """Store the plan and run its pending items. Returns True if it was stopped, by SIGINT, SIGTERM
+    or `cancelled`.
 
     Args:
         watching: opened once the items are stored; yields a callback for each finished item.
@@ -126,7 +128,9 @@ def work(
     main = threading.current_thread() is threading.main_thread()
     try:
         with (
-            engine.stopping(notify) if main else nullcontext(engine.Stop(notify)) as stop,
+            engine.stopping(notify)
+            if main
+            else nullcontext(engine.Stop(notify, cancelled)) as stop,
             watching() as report,
         ):
             engine.work(experiments, worker_session, pool, stop=stop, report=report)

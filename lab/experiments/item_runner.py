@@ -13,7 +13,7 @@ from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime import code_files
 from hopscope.runtime.code_files import CodeFile
 from hopscope.runtime.errors import HopscopeError
-from hopscope.runtime.execution.run import Workflow, run
+from hopscope.runtime.execution.run import Exited, Workflow, run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.specs import Spec
@@ -119,7 +119,10 @@ class ItemRunner:
         from hopscope.tracing.spans.evaluators import emit
 
         workflow, deps = self.system(claimed.arm)
-        result = run(workflow, claimed.entry.question, deps, run_id=run_id(self.name, claimed))
+        try:
+            result = run(workflow, claimed.entry.question, deps, run_id=run_id(self.name, claimed))
+        except Exited as exited:  # fails one item; the others go on
+            result = exited.run
         if not result.steps or not self.measuring.meters:
             return ItemResult(result, error=result.error)
         # A new one each time: with a shared memory, the cost of a question would depend on the

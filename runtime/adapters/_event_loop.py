@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -49,4 +50,7 @@ class EventLoop:
 def _run(runner: asyncio.Runner) -> None:
     """Until it is stopped; what is not done then is cancelled and may clean up."""
     with runner:
-        runner.get_loop().run_forever()
+        while True:
+            # `sys.exit` in a coroutine stops the loop, too; only a running loop tells the caller.
+            with suppress(SystemExit):
+                return runner.get_loop().run_forever()

@@ -28,6 +28,7 @@ from hopscope.runtime.types import (
     Hit,
     Passage,
     Question,
+    RunError,
     Step,
     StepKind,
     Usage,
@@ -64,6 +65,7 @@ class Watch:
         self._values: dict[str, Any] = {}
         self._running: dict[str, Task] = {}
         self._done: list[Task] = []
+        self._failed: list[tuple[Exception, Task]] = []
         self._steps: list[Step] = []
         self._evidence: tuple[Passage, ...] = ()
         self._retrieving = set(rules.retrieves or ())
@@ -96,6 +98,7 @@ class Watch:
         task.end(event["result"])
         if event["error"] is not None:
             spans.fail(task.span, event["error"], capture=self._deps.capture_content)
+            self._failed.append((event["error"], task))
         if event["error"] is None or task.log.exchanges or task.log.queries:
             self._done.append(task)
         else:
@@ -132,6 +135,14 @@ class Watch:
                 "the key that holds it, answer=KEY"
             )
         return {**state, "stop_reason": "answered" if state["answer"] else "empty_generation"}
+
+    def failed(self, error: Exception) -> dict[str, Any]:
+        """The state after an error, with the node that raised it, if one did."""
+        for raised, task in self._failed:
+            if raised is error:
+                told = RunError(type=type(error).__name__, message=f"node {task.name!r}: {error}")
+                return {**self.state, "error": told}
+        return self.state
 
     def close(self) -> None:
         """End the spans of nodes that did not end."""

@@ -195,10 +195,10 @@ class WatchedGraph:
             yield from (self._awaited if self.asynchronous else self._streamed)(watch, run_id)
             watch.settle()
             yield watch.finished()
-        except Exception:
+        except Exception as error:
             with suppress(HopscopeError):  # what nodes beside the one that failed have done
                 watch.settle()
-            yield watch.state
+            yield watch.failed(error)
             raise
         finally:
             watch.close()

@@ -8,12 +8,13 @@ of its workflow stops before it, and the run still ends with an answer.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
+from hopscope.runtime import validation
 from hopscope.runtime.budget.prices import Price
-from hopscope.runtime.errors import BudgetExceededError, ReaderError
+from hopscope.runtime.errors import BudgetExceededError, ReaderError, UsageError
 from hopscope.runtime.types import Record, Step, StopReason, Usage
 
 Resource = Literal["tokens", "calls", "retrievals", "seconds", "cost"]
@@ -39,6 +40,14 @@ class Limits(Record):
     """Seconds from the beginning of the run."""
     cost: float | None = Field(default=None, ge=0)
     """Money in the currency of the price table."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, given: object, make: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return make(given)
+        except ValidationError as error:
+            raise UsageError(f"Limits: {validation.first(error, whole='limits')}") from None
 
     @property
     def given(self) -> dict[Resource, float]:

@@ -50,7 +50,8 @@ class Watched(Protocol):
         ...
 
     def states(self, question: Question, deps: Deps, *, run_id: str) -> Iterator[dict[str, Any]]:
-        """The run's state, as `State` has it, after each of its steps."""
+        """The run's state, as `State` has it, after each of its steps. Once a node has failed, its
+        `error` is the `RunError` that names the node."""
         ...
 
 
@@ -61,6 +62,15 @@ class Workflow:
     name: str
     graph: StateGraph[Any, Deps, Any, Any] | Watched
     options: dict[str, JsonValue]
+
+
+class Exited(SystemExit):
+    """A part of a run ended the program."""
+
+    def __init__(self, run: Run, code: object) -> None:
+        super().__init__(code)
+        self.run = run
+        """The failed run with the steps it took."""
 
 
 def run(
@@ -90,6 +100,7 @@ def run(
     Raises:
         UsageError: the question is empty, the run began with other settings, or the workflow
             is a graph in which checkpoints, limits or the policy cannot hold.
+        Exited: a part called `sys.exit`; the failed run is in it.
     """
     if not question.text.strip():
         raise UsageError("the question is empty: give the text of a question")
@@ -106,6 +117,7 @@ def run(
     state = past.state
     status: RunStatus = "ok"
     error: RunError | None = None
+    exiting: SystemExit | None = None
     began = perf_counter()
     with (
         spans.joining(past.origin.trace_id, past.origin.span_id),
@@ -125,6 +137,10 @@ def run(
                 state = end(state, deps, reached)
         except KeyboardInterrupt:
             status, error = "interrupted", RunError(type="KeyboardInterrupt", message="stopped")
+        except SystemExit as exit:
+            exiting = exit
+            status = "failed"
+            error = RunError(type="SystemExit", message=f"a part called sys.exit({exit.code!r})")
         except GraphRecursionError as reached:
             message = f"the workflow did not stop within {NODE_LIMIT} steps"
             if isinstance(graph, Watched):  # which may have a limit of its own
@@ -134,7 +150,9 @@ def run(
             status = "failed"
             if isinstance(exception, NoAnswerError) and exception.step is not None:
                 state = {**state, "steps": [*state.get("steps", []), exception.step]}
-            error = RunError(type=type(exception).__name__, message=str(exception))
+            error = state.get("error") or RunError(
+                type=type(exception).__name__, message=str(exception)
+            )
             spans.fail(span, exception, capture=deps.capture_content)
         result = Run(
             id=run_id,
@@ -155,6 +173,8 @@ def run(
             span_id=spans.span_id(span),
         )
         spans.describe_run(span, result, capture=deps.capture_content)
+    if exiting is not None:
+        raise Exited(result, exiting.code) from exiting
     return result
 
 

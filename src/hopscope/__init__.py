@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hopscope.api.session import Interrupted, Session
     from hopscope.api.store import Store
     from hopscope.lab.comparison import Comparison, compare
-    from hopscope.lab.evaluating import Experiment, evaluate
+    from hopscope.lab.evaluating import Experiment, evaluate, evaluate_async
     from hopscope.runtime.budget.ledger import Limits
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.runtime.types import Credit, Hit, Measurement, Passage, Question, Run, Step
@@ -48,6 +48,7 @@ __all__ = [
     "UsageError",
     "compare",
     "evaluate",
+    "evaluate_async",
     "import_runs",
 ]
 
@@ -72,6 +73,7 @@ _HOMES = {
     "UsageError": "runtime.errors",
     "compare": "lab.comparison",
     "evaluate": "lab.evaluating",
+    "evaluate_async": "lab.evaluating",
     "import_runs": "store.importers.importing",
 }
 """Where each name of `__all__` is defined."""

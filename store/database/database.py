@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError, StatementError
 
-from hopscope.runtime.errors import StoreError, UnstorableError
+from hopscope.runtime.errors import StoreError, UnstorableError, UsageError
 from hopscope.runtime.validation import problem
 from hopscope.store.database.location import display, unchanging
 
@@ -64,15 +64,21 @@ class Database:
         with self._boundary():
             return self._path is not None and not self._path.exists()
 
-    def prepare(self) -> None:
-        """Make the folder of a SQLite file and switch the file to write-ahead logging.
+    def prepare(self, *, make_folder: bool = False) -> None:
+        """Switch a SQLite file to write-ahead logging. `make_folder` makes its folder if missing.
 
         Raises:
+            UsageError: there is no such folder.
             StoreError: the database cannot be reached or used.
         """
         with self._boundary():
-            if self._path:
+            if self._path and make_folder:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
+            elif self._path and not self._path.parent.exists():
+                raise UsageError(
+                    f"{self._path}: there is no folder {self._path.parent}; make it, or give "
+                    "another place"
+                )
             with self._engine.connect() as connection:
                 if self._path:
                     _write_ahead(connection)

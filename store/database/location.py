@@ -27,7 +27,9 @@ def resolve(location: str | Path | None) -> URL:
         UsageError: a URL that cannot be read or names another kind of database.
         MissingExtraError: PostgreSQL without its driver.
     """
-    place = str(location or os.environ.get(ENVIRONMENT) or _default())
+    place = str(location or os.environ.get(ENVIRONMENT) or "")
+    if not place:
+        return default()
     if "://" not in place:
         return URL.create("sqlite", database=str(Path(place).expanduser()))
     try:
@@ -47,6 +49,14 @@ def resolve(location: str | Path | None) -> URL:
     if backend == "postgresql" and find_spec("psycopg") is None:
         raise MissingExtraError("PostgreSQL", "postgres")
     return url
+
+
+def default() -> URL:
+    """The file in the user's data folder."""
+    from platformdirs import user_data_path
+
+    file = user_data_path("hopscope", appauthor=False) / "hopscope.db"
+    return URL.create("sqlite", database=str(file))
 
 
 def unchanging(url: URL, path: Path) -> URL:
@@ -75,9 +85,3 @@ def default_url() -> str:
 
 _DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
 _FORMS = "give a file, sqlite:///FILE or postgresql://USER@HOST/NAME"
-
-
-def _default() -> Path:
-    from platformdirs import user_data_path
-
-    return user_data_path("hopscope", appauthor=False) / "hopscope.db"

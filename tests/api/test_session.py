@@ -6,6 +6,7 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from hopscope.api.appraiser import Appraiser
 from hopscope.runtime.errors import StoreError, UsageError
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.types import Hit, Passage, Question
+from hopscope.store.experiments.records import Progress
 from hopscope.store.store import Store as RecordStore
 
 QUESTION = "What is the headquarters city of the company that employs Elsa Wilby?"
@@ -176,6 +178,45 @@ def test_a_run_that_fails_is_given_back_and_stored(session: hopscope.Session) ->
     assert session.store.load(run.id) == run.record
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_part_that_exits_leaves_a_stored_run_and_the_exit_goes_on(
+    session: hopscope.Session, asynchronous: bool
+) -> None:
+    """The run was lost; and an exit in a coroutine ended the event loop, for which `ask` waited."""
+
+    def leave(query: str, k: int) -> list[str]:
+        sys.exit(3)
+
+    async def leave_later(query: str, k: int) -> list[str]:
+        sys.exit(3)
+
+    retriever = leave_later if asynchronous else leave
+    with hopscope.Session(retriever=retriever, store=session.store) as own:
+        with pytest.raises(SystemExit) as stop:
+            own.ask(QUESTION)
+        assert stop.value.code == 3
+        [stored] = session.store.runs()
+        assert stored.status == "failed"
+        error = session.store.load(stored.id).error
+        assert error is not None
+        assert (error.type, error.message) == ("SystemExit", "a part called sys.exit(3)")
+        with pytest.raises(SystemExit):
+            own.ask(QUESTION)
+
+
+def test_an_exit_fails_one_item_of_an_experiment(session: hopscope.Session) -> None:
+    def leave(query: str, k: int) -> list[str]:
+        if "Elsa" in query:
+            sys.exit(3)
+        return TEXTS
+
+    questions = [hopscope.Question(text=QUESTION), hopscope.Question(text="Who is it?")]
+    with hopscope.Session(retriever=leave, store=session.store, meters=[]) as own:
+        done = hopscope.evaluate(own, questions, workflows=["naive"], name="exits")
+    assert (done.progress.ok, done.progress.failed) == (1, 1)
+    assert {run.status for run in done.runs()} == {"ok", "failed"}
+
+
 def test_a_run_that_cannot_be_stored_is_given_back(
     session: hopscope.Session,
     monkeypatch: pytest.MonkeyPatch,
@@ -266,6 +307,44 @@ def test_ask_works_in_a_running_loop_and_its_twin_leaves_it_running(tmp_path: Pa
     assert ticks > 0
 
 
+def test_an_evaluation_leaves_the_loop_running_and_ends_when_cancelled(
+    session: hopscope.Session,
+) -> None:
+    """A cancelled evaluation went on with all its questions in a thread that nobody could stop."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def find(query: str, k: int) -> list[str]:
+        began.set()
+        go_on.wait(60)
+        return TEXTS
+
+    questions = [hopscope.Question(text=f"Who is number {number}?") for number in range(5)]
+
+    async def main(own: hopscope.Session) -> hopscope.Experiment:
+        async def evaluated() -> hopscope.Experiment:
+            return await hopscope.evaluate_async(own, questions, workflows=["naive"], name="five")
+
+        first = asyncio.create_task(evaluated())
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        go_on.set()
+        # The first holds the session until what has begun is kept.
+        while (held := await asyncio.to_thread(progress, own)).done == 0:
+            pass
+        assert held.done == 1
+        return await evaluated()
+
+    def progress(own: hopscope.Session) -> Progress:
+        with own.turn:
+            return own.store.experiments.progress("five")
+
+    with hopscope.Session(retriever=find, store=session.store, meters=[]) as own:
+        assert asyncio.run(main(own)).progress.ok == 5
+
+
 def test_credit_shares_a_stored_run_in_another_way(session: hopscope.Session) -> None:
     run = session.ask(QUESTION, gold=GOLD)
     rows = session.credit(run.id[:6], over="passages", rules=["shapley"], meters=["seper"])
@@ -296,6 +375,18 @@ def test_options_are_plain_values(session: hopscope.Session) -> None:
     assert {credit.provenance.settings.get("seper.weight") for credit in run.credits.records} == {
         "uniform"
     }
+
+
+def test_a_limit_below_0_is_told_in_plain_words() -> None:
+    with pytest.raises(UsageError, match=r"^Limits: retrievals: give 0 or more$"):
+        hopscope.Limits(retrievals=-1)
+
+
+def test_a_store_in_a_missing_folder_names_it(tmp_path: Path) -> None:
+    """A mistyped path made a new folder with an empty database."""
+    with pytest.raises(UsageError, match=r"there is no folder .*mistyped; make it, or"):
+        hopscope.Store.open(tmp_path / "mistyped" / "runs.db")
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_a_limit_holds(session: hopscope.Session) -> None:

@@ -518,7 +518,8 @@ def test_a_node_that_fails_leaves_the_steps_before_it() -> None:
             found = run(made, QUESTION, deps())
         assert found.status == "failed"
         assert found.error is not None
-        assert (found.error.type, found.error.message) == ("ConnectionError", "the model is away")
+        told = "node 'fail': the model is away"
+        assert (found.error.type, found.error.message) == ("ConnectionError", told)
         assert [step.name for step in found.steps] == ["retrieve"]
         why = spans.named("fail").status.description or ""
         assert why.startswith("ConnectionError: the model is away")

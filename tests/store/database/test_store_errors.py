@@ -41,14 +41,16 @@ def test_a_folder_given_as_the_file(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
-def test_a_folder_that_is_not_writable(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)
     tmp_path.chmod(0o555)
     with unprivileged(), pytest.raises(StoreError, match=r"not writable.*--db or HOPSCOPE_DB"):
         Store.open(tmp_path / "x.db")
+    monkeypatch.delenv("HOPSCOPE_DB", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with unprivileged(), pytest.raises(StoreError, match=r"cannot use .*--db or HOPSCOPE_DB"):
-        Store.open(tmp_path / "new" / "x.db")
+        Store.open()
 
 
 @contextmanager
@@ -182,11 +184,15 @@ def test_the_default_is_a_file_in_the_data_folder(
 ) -> None:
     monkeypatch.delenv("HOPSCOPE_DB", raising=False)
     assert Path(default_url()).parts[-2:] == ("hopscope", "hopscope.db")
-    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "new" / "mine.db"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new"))
+    with Store.open() as store:
+        assert Path(store.name) == tmp_path / "new" / "hopscope" / "hopscope.db"
+    (tmp_path / "own").mkdir()
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "own" / "mine.db"))
     with Store.open() as store:
         store.save(a_run())
-        assert store.name == default_url() == str(tmp_path / "new" / "mine.db")
-    with Store.open(tmp_path / "new" / "mine.db") as store:
+        assert store.name == default_url() == str(tmp_path / "own" / "mine.db")
+    with Store.open(tmp_path / "own" / "mine.db") as store:
         assert store.latest() == a_run()
 
 
