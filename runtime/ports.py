@@ -49,8 +49,9 @@ class Reader(Protocol):
         ...
 
 
+@runtime_checkable
 class MoreSamples(Protocol):
-    """A reader that can draw further samples of an earlier request."""
+    """A capability of some readers: to draw further samples of an earlier request."""
 
     def more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
         """Samples `first` to `first + n - 1` of each request, equal to those of `generate` with
@@ -84,9 +85,10 @@ class Branch(NamedTuple):
     """Whether only its length ends it."""
 
 
+@runtime_checkable
 class BranchingReader(Protocol):
-    """A reader that returns the probability of every next token, so that replies can be enumerated
-    instead of sampled."""
+    """A capability of some readers: to return the probability of every next token, so that replies
+    can be enumerated instead of sampled."""
 
     def branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
         """The continuations of each request, likeliest first. With `least` 0 their probabilities

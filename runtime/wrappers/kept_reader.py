@@ -10,7 +10,8 @@ can change the model behind a name.
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from pydantic import TypeAdapter
 
@@ -23,6 +24,7 @@ from hopscope.runtime.types import (
     Usage,
     digest,
 )
+from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 
 Request = TypeVar("Request", GenerationRequest, ScoreRequest)
 Answer = TypeVar("Answer")
@@ -31,30 +33,23 @@ _GENERATIONS = TypeAdapter(list[Generation])
 _SCORED = TypeAdapter(Scored)
 
 
-class KeptReader:
-    """A reader behind a cache. `more` and `branch` are None if the wrapped reader lacks them;
-    branches are not cached. Threads may share it."""
+class KeptReader(ForwardingReader):
+    """A reader behind a cache. Branches are not cached. Threads may share it."""
 
     def __init__(self, reader: Reader, cache: AnswerCache) -> None:
-        self.name = reader.name
-        self._reader = reader
+        super().__init__(reader)
         self._cache = cache
-        self.more = self._more if callable(getattr(reader, "more", None)) else None
-        self.branch = getattr(reader, "branch", None)
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
-        """Continuations of each request; see the port."""
-        return self._generations(requests, 0, self._reader.generate)
+        return self._generations(requests, 0, super().generate)
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
-        """Likelihoods of given continuations; see the port."""
         keys = [self._key("score", request) for request in requests]
-        answers = self._answers(keys, requests, self._reader.score, _SCORED)
+        answers = self._answers(keys, requests, super().score, _SCORED)
         return [one.model_copy(update={"usage": Usage()}) if hit else one for one, hit in answers]
 
     def _more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        more: Any = self._reader
-        return self._generations(requests, first, lambda new: more.more(new, first=first))
+        return self._generations(requests, first, partial(super()._more, first=first))
 
     def _generations(
         self,

@@ -8,7 +8,7 @@ ones. Each sample has its own random stream, so the batch changes a number by ro
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +16,7 @@ from typing import Any, Self
 from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.ports import Branch, BranchRequest, Reader
 from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
+from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 
 WINDOW_SECONDS = 0.02
 """Most seconds that a batch waits for more calls."""
@@ -50,17 +51,12 @@ Taken = list[tuple[_Call, int]]
 """Calls and the places of their requests in a batch."""
 
 
-class ScheduledReader:
+class ScheduledReader(ForwardingReader):
     """Batches the requests of threads. `deterministic`: each call is computed alone, whole and in
     the order of arrival, equal to the last digit to the wrapped reader's result.
 
     with ScheduledReader(reader, callers=8) as shared: ...
-
-    `more` and `branch` are None if the wrapped reader lacks them.
     """
-
-    more: Callable[..., list[list[Generation]]] | None
-    branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]] | None
 
     def __init__(
         self,
@@ -78,8 +74,7 @@ class ScheduledReader:
             deterministic: see the class.
             window_seconds, batch, waiting: in place of the constants above.
         """
-        self.name = reader.name
-        self._reader = reader
+        super().__init__(reader)
         self._callers = callers
         self._alone = deterministic
         self._window = window_seconds
@@ -90,8 +85,6 @@ class ScheduledReader:
         self._calls: deque[_Call] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self.more = self._more if callable(getattr(reader, "more", None)) else None
-        self.branch = self._branch if callable(getattr(reader, "branch", None)) else None
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
         self._thread.start()
 
@@ -114,11 +107,9 @@ class ScheduledReader:
         self._thread.join()
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
-        """Continuations of each request; see the port."""
         return self._ask(("generate", ()), requests)
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
-        """Likelihoods of given continuations; see the port."""
         return self._ask(("score", ()), requests)
 
     def _more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from math import fsum
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,8 @@ class ReplySampler:
         if self._size == 0:
             fresh = asking.generate(self._reader, requests)
         else:
-            fresh = cast(MoreSamples, self._reader).more(requests, first=self._size)
+            assert isinstance(self._reader, MoreSamples)
+            fresh = self._reader.more(requests, first=self._size)
         self._size = size
         return {
             key: self._add(key, samples, weight)
@@ -107,12 +108,11 @@ def enumerated(
 
     One context after the other, because the search reads the same prompt many times.
     """
-    if not callable(getattr(reader, "branch", None)):
+    if not isinstance(reader, BranchingReader):
         reason = f"{reader.name} gives no next-token probabilities to enumerate; use method=sample"
         return dict.fromkeys(asked, Unmeasured(reason))
-    branching = cast(BranchingReader, reader)
     return {
-        key: _enumerated(branching, request, bound=bound, budget=budget)
+        key: _enumerated(reader, request, bound=bound, budget=budget)
         for key, request in asked.items()
     }
 

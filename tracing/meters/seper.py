@@ -34,7 +34,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeVar
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Display, Entailment, Reader
+from hopscope.runtime.ports import Display, Entailment, MoreSamples, Reader
 from hopscope.runtime.texts import answers
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.asking import asking, cut_off
@@ -147,7 +147,7 @@ class SePer:
         """The numbers of samples after which to check the interval's width."""
         if self.temperature == 0:
             return (1,)
-        several = self.width is not None and callable(getattr(self.reader, "more", None))
+        several = self.width is not None and isinstance(self.reader, MoreSamples)
         return looks.sizes(self.samples) if several else (self.samples,)
 
     @property

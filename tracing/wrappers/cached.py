@@ -19,6 +19,7 @@ from hopscope.runtime.ports import (
     Statement,
 )
 from hopscope.runtime.types import Generation, GenerationRequest, PairCounts, Scored, ScoreRequest
+from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 from hopscope.tracing.pairs.forms import CountedRelations, classify_counted, normalised
 
 Request = TypeVar("Request", bound=Hashable)
@@ -58,50 +59,31 @@ BRANCHES = 2_000
 """Branch responses kept in memory: each holds many branches."""
 
 
-class CachedReader:
-    """A reader that generates and scores the same request once. It can draw more samples and
-    branch if the wrapped reader can; else `more` and `branch` are None."""
-
-    more: Callable[..., list[list[Generation]]] | None
-    branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]] | None
+class CachedReader(ForwardingReader):
+    """A reader that answers the same request once."""
 
     def __init__(self, reader: Reader, *, size: int = 10_000) -> None:
-        more, branch = getattr(reader, "more", None), getattr(reader, "branch", None)
-        self.name = reader.name
-        self._reader = reader
+        super().__init__(reader)
         self._generated: _Memory[GenerationRequest, list[Generation]] = _Memory(size)
         self._scored: _Memory[ScoreRequest, Scored] = _Memory(size)
-        self.more = more and _remembering_more(more, size)
-        self.branch = branch and _remembering_branches(branch, min(size, BRANCHES))
+        self._drawn: _Memory[tuple[GenerationRequest, int], list[Generation]] = _Memory(size)
+        self._branches: _Memory[BranchRequest, list[Branch]] = _Memory(min(size, BRANCHES))
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
-        """Continuations of each request; see the port."""
-        return self._generated.answer(requests, self._reader.generate)
+        return self._generated.answer(requests, super().generate)
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
-        """Likelihoods of given continuations; see the port."""
-        return self._scored.answer(requests, self._reader.score)
+        return self._scored.answer(requests, super().score)
 
-
-def _remembering_more(
-    more: Callable[..., list[list[Generation]]], size: int
-) -> Callable[..., list[list[Generation]]]:
-    memory: _Memory[tuple[GenerationRequest, int], list[Generation]] = _Memory(size)
-
-    def remembering(requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        return memory.answer(
+    def _more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
+        draw = super()._more
+        return self._drawn.answer(
             [(request, first) for request in requests],
-            lambda new: more([request for request, _ in new], first=first),
+            lambda new: draw([request for request, _ in new], first=first),
         )
 
-    return remembering
-
-
-def _remembering_branches(
-    branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]], size: int
-) -> Callable[[Sequence[BranchRequest]], list[list[Branch]]]:
-    memory: _Memory[BranchRequest, list[Branch]] = _Memory(size)
-    return lambda requests: memory.answer(requests, branch)
+    def _branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
+        return self._branches.answer(requests, super()._branch)
 
 
 class CachedEntailment:

@@ -1,7 +1,7 @@
 """Wrappers that count the usage of models."""
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from hopscope.runtime.ports import (
     Branch,
@@ -19,24 +19,18 @@ from hopscope.runtime.types import (
     ScoreRequest,
     Usage,
 )
+from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 from hopscope.tracing.pairs.forms import CountedRelations, classify_counted
 
 
-class MeteredReader:
-    """A reader that counts usage. Behind a cache it counts only real calls. It can draw more
-    samples and branch if the wrapped reader can; else `more` and `branch` are None. Threads may
-    share it."""
-
-    more: Callable[..., list[list[Generation]]] | None
-    branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]] | None
+class MeteredReader(ForwardingReader):
+    """A reader that counts usage. Behind a cache it counts only real calls. Threads may share
+    it."""
 
     def __init__(self, reader: Reader) -> None:
-        self.name = reader.name
-        self._reader = reader
+        super().__init__(reader)
         self._spent = Usage()
         self._lock = threading.Lock()
-        self.more = self._more if callable(getattr(reader, "more", None)) else None
-        self.branch = self._branch if callable(getattr(reader, "branch", None)) else None
 
     @property
     def spent(self) -> Usage:
@@ -51,21 +45,18 @@ class MeteredReader:
         return spent
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
-        """Continuations of each request; see the port."""
-        return self._counted(self._reader.generate(requests))
+        return self._counted(super().generate(requests))
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
-        """Likelihoods of given continuations; see the port."""
-        scored = self._reader.score(requests)
+        scored = super().score(requests)
         self._count(each.usage for each in scored)
         return scored
 
     def _more(self, requests: Sequence[GenerationRequest], *, first: int) -> list[list[Generation]]:
-        replies: list[list[Generation]] = self._reader.more(requests, first=first)  # type: ignore[attr-defined]
-        return self._counted(replies)
+        return self._counted(super()._more(requests, first=first))
 
     def _branch(self, requests: Sequence[BranchRequest]) -> list[list[Branch]]:
-        branches: list[list[Branch]] = self._reader.branch(requests)  # type: ignore[attr-defined]
+        branches = super()._branch(requests)
         self._count([Usage(output_tokens=len(requests), calls=len(requests))])
         return branches
 
