@@ -13,7 +13,7 @@ longer offers one.
 """
 
 import re
-from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from langgraph.graph import START
@@ -24,7 +24,6 @@ from hopscope.runtime.execution.state import Deps, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting import fitting
 from hopscope.runtime.prompting.prompts import REASON_TASK, ask
-from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows.flare.writing import FlareGraph, FlareState, FlareUpdate, append
 
 SEARCH_TASK = (
@@ -52,16 +51,13 @@ def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: in
     past = state.get("queries", ())
     spent = len(past) >= max_searches
     task = REASON_TASK if spent else SEARCH_TASK
-
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        return GenerationRequest(
-            prompt=ask(state["question"].text, evidence, task, prefix=text),
-            max_tokens=max_tokens - state.get("length", 0),
-            stop=("\n\n",) if spent else (")]", "\n\n"),
-            seed=deps.seed,
-        )
-
-    generation = fitting.generate(deps, state.get("evidence", ()), request)
+    generation = fitting.generate(
+        deps,
+        state.get("evidence", ()),
+        partial(ask, state["question"].text, task=task, prefix=text),
+        max_tokens=max_tokens - state.get("length", 0),
+        stop=("\n\n",) if spent else (")]", "\n\n"),
+    )
     kept, query = asked(generation.text)
     searching = query is not None and not spent
     more = {"finish_reason": "length"} if searching else {}

@@ -11,6 +11,7 @@ loop of the authors' code.
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from langgraph.graph import END, START
@@ -21,7 +22,6 @@ from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting.fitting import generate
 from hopscope.runtime.prompting.prompts import chain_of_thought
 from hopscope.runtime.texts.continuation import extract_answer, first_sentence
-from hopscope.runtime.types import GenerationRequest, Passage
 from hopscope.workflows._paragraphs import fresh
 
 MAX_THOUGHT_TOKENS = 300
@@ -58,14 +58,9 @@ def retrieve(state: State, deps: Deps, *, k: int, cap: int, longest: int) -> Upd
 
 def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
     """One line of reasoning over the paragraphs, continuing `thoughts`."""
-
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        prompt = chain_of_thought(state["question"].text, evidence, thoughts)
-        return GenerationRequest(
-            prompt=prompt, max_tokens=MAX_THOUGHT_TOKENS, stop=("\n",), seed=deps.seed
-        )
-
-    return generate(deps, state["evidence"], request).text
+    prompt = partial(chain_of_thought, state["question"].text, thoughts=thoughts)
+    evidence, limit = state["evidence"], MAX_THOUGHT_TOKENS
+    return generate(deps, evidence, prompt, max_tokens=limit, stop=("\n",)).text
 
 
 @step("generate")

@@ -8,7 +8,7 @@ Iterative Retrieval-Generation Synergy, Findings of EMNLP 2023 (arXiv 2305.15294
                 └───────────────────┘  `iterations` times
 """
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from langgraph.graph import START
@@ -20,7 +20,6 @@ from hopscope.runtime.prompting import fitting
 from hopscope.runtime.prompting.prompts import chain_of_thought, short_answer
 from hopscope.runtime.texts.answers import normalise
 from hopscope.runtime.texts.continuation import extract_answer
-from hopscope.runtime.types import GenerationRequest, Passage
 
 Output = Literal["answer", "reasoning"]
 
@@ -45,17 +44,11 @@ def generate(
     stop_when_stable: bool,
 ) -> Update:
     """Answer from these paragraphs alone: the last answer shapes the query, not the prompt."""
-    prompt = short_answer if output == "answer" else chain_of_thought
-
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        return GenerationRequest(
-            prompt=prompt(state["question"].text, evidence),
-            max_tokens=max_tokens,
-            stop=("\n",),
-            seed=deps.seed,
-        )
-
-    generation = fitting.generate(deps, state["evidence"], request)
+    form = short_answer if output == "answer" else chain_of_thought
+    prompt = partial(form, state["question"].text)
+    generation = fitting.generate(
+        deps, state["evidence"], prompt, max_tokens=max_tokens, stop=("\n",)
+    )
     text = generation.text.strip()
     written = (*state.get("thoughts", ()), text)
     update: Update = {"thoughts": written, "answer": text}

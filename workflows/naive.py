@@ -7,7 +7,7 @@ without its training.
 START ── retrieve ── answer ── END
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 from langgraph.graph import START
 
@@ -16,7 +16,6 @@ from hopscope.runtime.execution.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting.fitting import generate
 from hopscope.runtime.prompting.prompts import short_answer
-from hopscope.runtime.types import GenerationRequest, Passage
 
 
 @step("retrieve")
@@ -27,15 +26,8 @@ def retrieve(state: State, deps: Deps, *, k: int) -> Update:
 
 @step("generate")
 def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        return GenerationRequest(
-            prompt=short_answer(state["question"].text, evidence),
-            max_tokens=max_tokens,
-            stop=("\n",),
-            seed=deps.seed,
-        )
-
-    generation = generate(deps, state["evidence"], request)
+    prompt = partial(short_answer, state["question"].text)
+    generation = generate(deps, state["evidence"], prompt, max_tokens=max_tokens, stop=("\n",))
     return {"answer": generation.text.strip(), "stop_reason": "answered"}
 
 

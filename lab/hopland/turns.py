@@ -212,7 +212,7 @@ def summarise(scene: Scene) -> Turn:
     canonical = [RELATIONS[f.relation].canonical.format(s=f.subject, o=f.object) for f in steps]
     said = " ".join(dict.fromkeys(canonical))
     words = scene.rng.choice((summary.WORDS, summary.WORDS, 50, 100))
-    user = _last(summary.request(scene.asked.text, (), 0, words).prompt)
+    user = _last(summary.prompt(scene.asked.text, (), words))
     return Turn("summary", user, said, cues=_sentences(scene, said))
 
 

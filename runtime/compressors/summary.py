@@ -13,9 +13,9 @@ from dataclasses import KW_ONLY, dataclass
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompting import fitting
-from hopscope.runtime.prompting.prompts import system
+from hopscope.runtime.prompting.prompts import ask
 from hopscope.runtime.stages import Candidates, Compression
-from hopscope.runtime.types import GenerationRequest, Hit, Message, Passage, Prompt, digest
+from hopscope.runtime.types import Hit, Passage, Prompt, digest
 
 TASK = (
     "Do not answer the question. Summarise the documents truthfully in at most {words} words, "
@@ -26,17 +26,17 @@ TOKENS_PER_WORD = 1.5
 SOURCE = "summary"
 
 
-def request(question: str, shown: Sequence[Passage], seed: int, words: int) -> GenerationRequest:
+def prompt(question: str, shown: Sequence[Passage], words: int = WORDS) -> Prompt:
     """Ask for a summary of the documents."""
-    content = f"Question: {question}\n{TASK.format(words=words)}"
-    prompt = Prompt(
-        messages=(system(shown), Message(role="user", content=content)),
-        shown=tuple(passage.key for passage in shown),
-    )
-    return GenerationRequest(prompt=prompt, max_tokens=int(words * TOKENS_PER_WORD), seed=seed)
+    return ask(question, shown, TASK.format(words=words))
 
 
-def cut(summary: str, words: int) -> str:
+def tokens(words: int = WORDS) -> int:
+    """Most tokens of a summary."""
+    return int(words * TOKENS_PER_WORD)
+
+
+def cut(summary: str, words: int = WORDS) -> str:
     """The first words of a summary: more would be no compression."""
     return " ".join(summary.split()[:words])
 
@@ -79,13 +79,14 @@ class Summary:
         return [self._summarise(candidates) for candidates in asked]
 
     def _summarise(self, candidates: Candidates) -> Compression:
-        def ask(shown: Sequence[Passage]) -> GenerationRequest:
+        def some(shown: Sequence[Passage]) -> Prompt:
             if not shown:  # of no documents a reader makes up a summary
                 raise _NothingFits
-            return request(candidates.query, shown, seed=self.seed, words=self.words)
+            return prompt(candidates.query, shown, self.words)
 
         try:
-            reply = fitting.generate(self, candidates.passages, ask)
+            limit = tokens(self.words)
+            reply = fitting.generate(self, candidates.passages, some, max_tokens=limit)
         except _NothingFits:
             return Compression((), 0, 0)
         text = cut(reply.text, self.words)

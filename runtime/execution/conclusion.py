@@ -5,33 +5,25 @@ more from the evidence so far, with the budget that is reserved for the answer. 
 spent, the answer is extracted from the reader's last reply.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from hopscope.runtime.errors import BudgetExceededError
 from hopscope.runtime.execution.state import Deps, Update
 from hopscope.runtime.execution.step import carry_out
-from hopscope.runtime.prompting import fitting
+from hopscope.runtime.prompting.fitting import generate
 from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.texts.final_answer import extract_answer
-from hopscope.runtime.types import GenerationRequest, Passage, Step
+from hopscope.runtime.types import Step
 
 MAX_TOKENS = 32
 
 
 def conclude(state: Mapping[str, Any], deps: Deps) -> Update:
     """Answer from the evidence, in the prompt of naive RAG."""
-
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        return GenerationRequest(
-            prompt=short_answer(state["question"].text, evidence),
-            max_tokens=MAX_TOKENS,
-            stop=("\n",),
-            seed=deps.seed,
-        )
-
-    generation = fitting.generate(deps, state.get("evidence", ()), request)
+    prompt, evidence = partial(short_answer, state["question"].text), state.get("evidence", ())
+    generation = generate(deps, evidence, prompt, max_tokens=MAX_TOKENS, stop=("\n",))
     return {"answer": generation.text.strip()}
 
 

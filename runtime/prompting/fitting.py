@@ -4,15 +4,20 @@ from collections.abc import Callable, Sequence
 
 from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.stages import ReaderContext
-from hopscope.runtime.types import Generation, GenerationRequest, Passage
+from hopscope.runtime.types import Generation, GenerationRequest, Passage, Prompt
 
 
 def generate(
     asker: ReaderContext,
     evidence: Sequence[Passage],
-    request: Callable[[Sequence[Passage]], GenerationRequest],
+    prompt: Callable[[Sequence[Passage]], Prompt],
+    *,
+    max_tokens: int,
+    stop: tuple[str, ...] = (),
 ) -> Generation:
     """One generation from as much of the evidence as fits, its first passages.
+
+        generate(deps, evidence, partial(short_answer, question), max_tokens=32, stop=("\n",))
 
     Cutting the middle of a prompt, as FlashRAG does, can remove text next to the question. Dropped
     passages are missing from the step's `shown`.
@@ -20,11 +25,17 @@ def generate(
     Raises:
         ContextOverflowError: the prompt does not fit even without evidence.
     """
+
+    def ask(shown: Sequence[Passage]) -> Generation:
+        request = GenerationRequest(
+            prompt=prompt(shown), max_tokens=max_tokens, stop=stop, seed=asker.seed
+        )
+        [[generation]] = asker.reader.generate([request])
+        return generation
+
     for count in range(len(evidence), 0, -1):
         try:
-            [[generation]] = asker.reader.generate([request(evidence[:count])])
-            return generation
+            return ask(evidence[:count])
         except ContextOverflowError:
             continue
-    [[generation]] = asker.reader.generate([request(())])
-    return generation
+    return ask(())

@@ -14,6 +14,7 @@ ITEM-As.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from hopscope.runtime.errors import UsageError
@@ -23,7 +24,7 @@ from hopscope.runtime.judgments.utility_judgment import Judgment, judge
 from hopscope.runtime.ports import Reader, UtilityMeter
 from hopscope.runtime.prompting.fitting import generate
 from hopscope.runtime.stages import Candidates, Reranker, Reranking
-from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question
+from hopscope.runtime.types import Hit, Question
 
 DRAFT_TOKENS = 32
 LOWEST = -1e9
@@ -81,15 +82,9 @@ class ByJudgment:
 
     def _rank(self, candidates: Candidates) -> Reranking:
         passages = candidates.passages
-
-        def draft(shown: Sequence[Passage]) -> GenerationRequest:
-            prompt = prompts.answer(candidates.query, shown)
-            stop = ("\n",)
-            return GenerationRequest(
-                prompt=prompt, max_tokens=DRAFT_TOKENS, stop=stop, seed=self.seed
-            )
-
-        answer = generate(self, passages, draft).text.strip()
+        prompt = partial(prompts.answer, candidates.query)
+        draft = generate(self, passages, prompt, max_tokens=DRAFT_TOKENS, stop=("\n",))
+        answer = draft.text.strip()
         useful, ok = judge(self, candidates.query, passages, self.judgment, answer)
         keys = {passage.key for passage in useful}
         rest = (passage for passage in passages if passage.key not in keys)

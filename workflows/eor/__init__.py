@@ -18,6 +18,7 @@ from functools import partial
 from langgraph.graph import END, START
 
 from hopscope.runtime.components import Count, Share
+from hopscope.runtime.compressors import summary
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting.fitting import generate as generation
@@ -50,18 +51,18 @@ def rerank(state: State, deps: Deps, *, plan: Plan) -> Update:
 
 @step("generate")
 def compress(state: State, deps: Deps, *, plan: Plan) -> Update:
-    ask = partial(_prompts.summarise, state["question"].text, seed=deps.seed)
-    text = _prompts.cut(generation(deps, plan.document(state), ask).text)
+    ask = partial(summary.prompt, state["question"].text)
+    reply = generation(deps, plan.document(state), ask, max_tokens=summary.tokens())
+    text = summary.cut(reply.text)
     return {"summary": text, "evidence": plan.evidence(state), "output": text}
 
 
 @step("generate")
 def generate(state: State, deps: Deps, *, plan: Plan, max_tokens: int) -> Update:
     """Answer from the document or its summary; closed-book without either."""
-    question = state["question"].text
-    ask = partial(_prompts.answer, question, seed=deps.seed, max_tokens=max_tokens)
-    answer = generation(deps, plan.read(state), ask).text.strip()
-    answers = (*state.get("answers", ()), answer)
+    ask = partial(_prompts.answer, state["question"].text)
+    reply = generation(deps, plan.read(state), ask, max_tokens=max_tokens, stop=("\n",))
+    answers = (*state.get("answers", ()), reply.text.strip())
     return {"answers": answers, "summary": None, "evidence": plan.evidence(state)}
 
 

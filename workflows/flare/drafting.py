@@ -4,6 +4,7 @@ Token probabilities come from the reader's raw distribution.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import exp
 from typing import Literal
 
@@ -12,7 +13,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.prompting import fitting
 from hopscope.runtime.prompting.prompts import chain_of_thought
 from hopscope.runtime.texts.continuation import sentence_end
-from hopscope.runtime.types import Generation, GenerationRequest, Hit, Passage
+from hopscope.runtime.types import Generation, Hit
 from hopscope.workflows.flare.writing import FlareState, Limit
 
 Query = Literal["masked", "question"]
@@ -34,16 +35,14 @@ def write(state: FlareState, deps: Deps, limit: Limit, *, blind: bool = False) -
     Raises:
         ReaderError: the reader gave no probabilities.
     """
-
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        return GenerationRequest(
-            prompt=chain_of_thought(state["question"].text, evidence, (state.get("text", ""),)),
-            max_tokens=min(limit.sentence, limit.answer - state.get("length", 0)),
-            stop=("\n\n",),
-            seed=deps.seed,
-        )
-
-    generation = fitting.generate(deps, () if blind else state["evidence"], request)
+    written = (state.get("text", ""),)
+    generation = fitting.generate(
+        deps,
+        () if blind else state["evidence"],
+        partial(chain_of_thought, state["question"].text, thoughts=written),
+        max_tokens=min(limit.sentence, limit.answer - state.get("length", 0)),
+        stop=("\n\n",),
+    )
     return first(generation, reader=deps.reader.name)
 
 

@@ -21,9 +21,10 @@ from langgraph.graph import START
 from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, Graph, State, Update, declined, merge
 from hopscope.runtime.execution.step import step
-from hopscope.runtime.prompting import fitting, tool_calls
+from hopscope.runtime.prompting import tool_calls
+from hopscope.runtime.prompting.fitting import generate
 from hopscope.runtime.texts.continuation import extract_answer
-from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.runtime.types import Passage, Prompt
 from hopscope.workflows.react import conversation
 
 
@@ -33,8 +34,8 @@ def act(state: State, deps: Deps, *, max_turns: int, at_once: int, max_tokens: i
     turns = state.get("thoughts", ())
     closing = declined(state) or len(turns) >= max_turns
 
-    def request(kept: Sequence[Passage]) -> GenerationRequest:
-        prompt = conversation.prompt(
+    def prompt(kept: Sequence[Passage]) -> Prompt:
+        return conversation.prompt(
             state["question"].text,
             turns,
             conversation.rankings(state),
@@ -42,9 +43,8 @@ def act(state: State, deps: Deps, *, max_turns: int, at_once: int, max_tokens: i
             at_once=at_once,
             closing=closing,
         )
-        return GenerationRequest(prompt=prompt, max_tokens=max_tokens, seed=deps.seed)
 
-    text = fitting.generate(deps, state.get("evidence", ()), request).text
+    text = generate(deps, state.get("evidence", ()), prompt, max_tokens=max_tokens).text
     said = tool_calls.read(text)
     update: Update = {"thoughts": (*turns, text), "output": text, "parse_ok": not said.broken}
     if closing:

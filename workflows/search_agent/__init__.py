@@ -21,8 +21,8 @@ from langgraph.graph import START
 from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, Graph, State, Update, declined, merge
 from hopscope.runtime.execution.step import step
-from hopscope.runtime.prompting import fitting
-from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.runtime.prompting.fitting import generate
+from hopscope.runtime.types import Passage, Prompt
 from hopscope.workflows.search_agent.tags import FORMS, Form, Format
 
 
@@ -34,17 +34,11 @@ def think(state: State, deps: Deps, *, form: Form, max_turns: int, max_tokens: i
     rankings = searches[:-1] if declined(state) else searches
     closing = declined(state) or len(turns) >= max_turns
 
-    def request(kept: Sequence[Passage]) -> GenerationRequest:
+    def prompt(kept: Sequence[Passage]) -> Prompt:
         keys = {passage.key for passage in kept}
-        question = state["question"].text
-        return GenerationRequest(
-            prompt=form.prompt(question, turns, rankings, keys, closing=closing),
-            max_tokens=max_tokens,
-            stop=form.stop,
-            seed=deps.seed,
-        )
+        return form.prompt(state["question"].text, turns, rankings, keys, closing=closing)
 
-    generation = fitting.generate(deps, evidence, request)
+    generation = generate(deps, evidence, prompt, max_tokens=max_tokens, stop=form.stop)
     text = form.written(generation)
     turn = form.concluded(generation.text) if closing else form.read(text)
     update: Update = {"thoughts": (*turns, turn.text), "output": turn.text}

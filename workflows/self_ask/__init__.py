@@ -10,7 +10,7 @@ Context, ICLR 2024 (arXiv 2310.01558).
                 └──────────────┘                                        └── closed_book ── END
 """
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from langgraph.graph import END, START
@@ -22,7 +22,7 @@ from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting import fitting
 from hopscope.runtime.prompting.prompts import ask as prompt
 from hopscope.runtime.prompting.prompts import short_answer
-from hopscope.runtime.types import GenerationRequest, Passage
+from hopscope.runtime.types import GenerationRequest
 from hopscope.workflows.self_ask import dialogue_form as form
 from hopscope.workflows.self_ask.dialogue_form import SelfAskGraph, SelfAskState, SelfAskUpdate
 
@@ -41,17 +41,14 @@ def retrieve(state: SelfAskState, deps: Deps, *, k: int, contexts: Contexts) -> 
 def ask(state: SelfAskState, deps: Deps, *, rounds: int, max_tokens: int) -> SelfAskUpdate:
     """Answer the last follow-up, then ask the next one or give the final answer."""
     turns = state.get("thoughts", ())
-
-    def request(evidence: Sequence[Passage]) -> GenerationRequest:
-        so_far = form.closing(turns) if declined(state) else form.dialogue(turns)
-        return GenerationRequest(
-            prompt=prompt(state["question"].text, evidence, form.TASK, prefix=so_far),
-            max_tokens=max_tokens,
-            stop=(f"\n{form.INTERMEDIATE}",),
-            seed=deps.seed,
-        )
-
-    generation = fitting.generate(deps, state["evidence"], request)
+    so_far = form.closing(turns) if declined(state) else form.dialogue(turns)
+    generation = fitting.generate(
+        deps,
+        state["evidence"],
+        partial(prompt, state["question"].text, task=form.TASK, prefix=so_far),
+        max_tokens=max_tokens,
+        stop=(f"\n{form.INTERMEDIATE}",),
+    )
     turn = form.end(generation.text) if declined(state) else form.read(generation.text)
     update: SelfAskUpdate = {"thoughts": (*turns, turn.text), "output": turn.text}
     update["parse_ok"] = turn.follow_up is not None or turn.answer is not None

@@ -131,7 +131,7 @@ FORMS = (
     ),
     Form(
         "summary",
-        lambda c: summary.request(c.asked.text, c.full, 0, summary.WORDS).prompt,
+        lambda c: summary.prompt(c.asked.text, c.full),
         _sentence,
     ),
     Form(
