@@ -15,13 +15,13 @@ import json
 import sys
 from collections.abc import Sequence
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from hopscope.api import parts
 from hopscope.lab.budget import fit
-from hopscope.lab.budget.frontier import Comparison, Sweep, compare, table
+from hopscope.lab.budget.frontier import Comparison, Sweep, table
 from hopscope.lab.budget.paths import moments, path
 from hopscope.lab.budget.questions import Posed, mixture
 from hopscope.lab.budget.stored import Walked
@@ -37,6 +37,7 @@ from hopscope.tracing.wrappers.cached import CachedReader
 
 OWN, OTHER = 7_000_000, 8_000_000
 """Of the worlds of the questions judged on and learned from."""
+UNITS: tuple[Literal["tokens", "retrievals"], ...] = ("tokens", "retrievals")
 RESAMPLES = 1000
 
 
@@ -147,20 +148,10 @@ def measure(seed: int, limit: int, train: int, workflow: str) -> dict[str, Any]:
         },
         "goals": goals(swept),
         **{
-            unit: compared(swept, seed, by_retrievals=unit == "retrievals").model_dump(mode="json")
-            for unit in ("tokens", "retrievals")
+            unit: swept.compared(unit, resamples=RESAMPLES, seed=seed).model_dump(mode="json")
+            for unit in UNITS
         },
     }
-
-
-def compared(swept: Swept, seed: int, *, by_retrievals: bool) -> Comparison:
-    sweeps = [*swept.policies, swept.oracle, swept.never, swept.native]
-    if by_retrievals:
-        sweeps = [each.by_retrievals for each in sweeps]
-    *policies, never, native = sweeps
-    return compare(
-        policies, never=never, native=native, reference="value", resamples=RESAMPLES, seed=seed
-    )
 
 
 def goals(swept: Swept) -> dict[str, Any]:

@@ -3,15 +3,18 @@
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from hopscope.api import parts
+from hopscope.api import given
+from hopscope.api.given import EntailmentPart, ReaderPart
 from hopscope.runtime.specs import Spec
 
 if TYPE_CHECKING:
     from hopscope.tracing.scoring.metric import AnswerMetric
 
 
-def answer_metric(named: Spec | str, *, reader: str, entailment: str) -> "AnswerMetric":
-    """Build a metric; the named `reader` and `entailment` are loaded if it needs them.
+def answer_metric(
+    named: Spec | str, *, reader: ReaderPart, entailment: EntailmentPart
+) -> "AnswerMetric":
+    """Build a metric; a `reader` and an `entailment` given by name are loaded if it needs them.
 
     Raises:
         UsageError: there is no such metric, option or model.
@@ -23,8 +26,8 @@ def answer_metric(named: Spec | str, *, reader: str, entailment: str) -> "Answer
     models: dict[str, Any] = {}
     wanted = inspect.signature(build).parameters
     if "reader" in wanted:
-        models["reader"] = parts.reader(reader)
+        models["reader"] = given.reader(reader)
     if "entailment" in wanted:
-        models["entailment"] = parts.entailment(entailment)
+        models["entailment"] = given.entailment(entailment)
     built: AnswerMetric = build(**models)
     return built

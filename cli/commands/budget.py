@@ -164,49 +164,30 @@ def fit(
     db: Database = None,
 ) -> None:
     """Learn a policy from an experiment, for --policy of `hopscope run` and `eval`."""
-    from hopscope.lab.budget import classify
-    from hopscope.lab.budget import fit as learning
-    from hopscope.lab.budget.calibrate import calibrate
+    from hopscope.lab.budget.learning import learn
     from hopscope.lab.budget.stored import of_experiment
-    from hopscope.lab.export.sheets import whole
     from hopscope.runtime.errors import UsageError
 
-    tokens = _tokens(budget) if kind is Kind.value else 0.0
+    tokens = _tokens(budget) if kind is Kind.value else None
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
     found = of_experiment(db, experiment, workflow, utility.value)
-    paths = [each.path for each in found.paths]
-    name, reader = found.workflow, found.reader.name
-    render.progress(f"learning from {len(paths)} questions")
-    learned: Any
-    if kind is Kind.value:
-        learned = learning.fit(
-            paths,
-            workflow=name,
-            reader=reader,
-            utility=utility.value,
-            budget=tokens,
-            fitting=learning.Fitting(seed=seed),
-            source=experiment,
-        ).file
-    elif kind is Kind.classifier:
-        learned = classify.learn(paths, workflow=name, reader=reader, source=experiment)
-    else:
-        learned = calibrate(paths, workflow=name, reader=reader, source=experiment)
-    with whole(out) as unfinished:
-        unfinished.write_text(learned.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    render.progress(f"learning from {len(found.paths)} questions")
+    made = learn(
+        found, kind.value, utility=utility.value, tokens=tokens, seed=seed, source=experiment
+    )
+    policy = made.write(out)
     render.progress("")
-    figures = getattr(learned, "learned", {})
+    figures: dict[str, Any] = made.learned.learned
     if "utility" in figures:
         render.say(
             f"{utility.value} {figures['utility']:.3f} with {figures['tokens']:.0f} tokens and "
             f"{figures['retrievals']:.2f} retrievals per question ({figures['estimator']})"
         )
-    setting = ",calibration=" if kind is Kind.tasr else ":"
     render.note(
-        f"{kind.value} policy of {len(paths)} questions written to {out}: use it with "
-        f"--policy {kind.value}{setting}{out}"
+        f"{kind.value} policy of {made.questions} questions written to {out}: use it with "
+        f"--policy {policy}"
     )
 
 
@@ -274,15 +255,7 @@ def frontier(
         found.paths, found.reader, fitting=Fitting(seed=seed), seed=seed, progress=render.progress
     )
     render.progress("resampling")
-    ends = [swept.never, swept.native]
-    sweeps = [*swept.policies, swept.oracle]
-    if by is Axis.retrievals:
-        ends = [each.by_retrievals for each in ends]
-        sweeps = [each.by_retrievals for each in sweeps]
-    reference = "value" if "value" not in swept.missing else sweeps[0].policy
-    compared = fronts.compare(
-        sweeps, never=ends[0], native=ends[1], reference=reference, resamples=resamples, seed=seed
-    )
+    compared = swept.compared(by.value, resamples=resamples, seed=seed)
     render.progress("")
     for name, reason in swept.missing.items():
         render.note(f"{name} could not be tried: {reason}")

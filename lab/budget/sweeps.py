@@ -6,14 +6,14 @@ other.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from hopscope.lab.budget import classify, fit
 from hopscope.lab.budget.calibrate import calibrate
 from hopscope.lab.budget.fit import Fitting
-from hopscope.lab.budget.frontier import Sweep
+from hopscope.lab.budget.frontier import Comparison, Sweep, compare
 from hopscope.lab.budget.paths import Path, Simulated, simulate
 from hopscope.lab.budget.stored import Walked
 from hopscope.runtime import components
@@ -48,6 +48,28 @@ class Swept(NamedTuple):
     policies: list[Sweep]
     missing: dict[str, str]
     """Policies that could not be tried, and why."""
+
+    def compared(
+        self,
+        by: Literal["tokens", "retrievals"] = "tokens",
+        *,
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> Comparison:
+        """The frontiers of all policies and of the oracle, and that of `value`, or else of the
+        first policy, against each; see `frontier.compare`."""
+        sweeps = [*self.policies, self.oracle, self.never, self.native]
+        if by == "retrievals":
+            sweeps = [each.by_retrievals for each in sweeps]
+        *tried, never, native = sweeps
+        return compare(
+            tried,
+            never=never,
+            native=native,
+            reference="value" if "value" not in self.missing else tried[0].policy,
+            resamples=resamples,
+            seed=seed,
+        )
 
 
 def sweep(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hopscope.api.store import Store
     from hopscope.lab.comparison import Comparison, compare
     from hopscope.lab.evaluating import Experiment, evaluate, evaluate_async
+    from hopscope.lab.run_reports import decompose_errors, erag, score
     from hopscope.runtime.budget.ledger import Limits
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.runtime.types import Credit, Hit, Measurement, Passage, Question, Run, Step
@@ -47,9 +48,12 @@ __all__ = [
     "Store",
     "UsageError",
     "compare",
+    "decompose_errors",
+    "erag",
     "evaluate",
     "evaluate_async",
     "import_runs",
+    "score",
 ]
 
 _HOMES = {
@@ -72,9 +76,12 @@ _HOMES = {
     "Store": "api.store",
     "UsageError": "runtime.errors",
     "compare": "lab.comparison",
+    "decompose_errors": "lab.run_reports",
+    "erag": "lab.run_reports",
     "evaluate": "lab.evaluating",
     "evaluate_async": "lab.evaluating",
     "import_runs": "store.importers.importing",
+    "score": "lab.run_reports",
 }
 """Where each name of `__all__` is defined."""
 

@@ -13,7 +13,6 @@ from hopscope.cli.options import metrics
 from hopscope.cli.options.help import MEASURING
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
-from hopscope.lab.answer_metric import answer_metric
 
 if TYPE_CHECKING:
     from hopscope.tracing.erag.report import ERAGReport
@@ -52,17 +51,17 @@ def erag(
 ) -> None:
     """Rate each retrieved passage by the reader's answer from it alone (eRAG)."""
     reader = parts.thoughtful(reader, thinking)
-    from hopscope.tracing.erag.labels import ERAG
-    from hopscope.tracing.erag.report import erag_report
-    from hopscope.tracing.wrappers.cached import CachedReader
+    from hopscope.lab import run_reports
 
-    judged = answer_metric(metric, reader=reader, entailment=entailment)
-    loaded = stored.load(db, runs, workflow=workflow, limit=limit)
-    render.progress("loading the reader")
-    asked = CachedReader(parts.reader(reader))
-    labels = ERAG(asked, judged, max_tokens=max_tokens, seed=seed, cutoffs=tuple(cutoff or ()))
-    render.progress("reading each passage alone")
-    found = erag_report(loaded, labels, seed=seed)
+    found = run_reports.erag(
+        stored.load(db, runs, workflow=workflow, limit=limit),
+        metric,
+        cutoffs=cutoff or (),
+        max_tokens=max_tokens,
+        reader=reader,
+        entailment=entailment,
+        seed=seed,
+    )
     render.progress("")
     if json:
         render.print_json(found.model_dump(mode="json"))

@@ -15,7 +15,6 @@ from hopscope.cli.options import metrics
 from hopscope.cli.options.help import MEASURING, SELECTION
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
-from hopscope.lab.answer_metric import answer_metric
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Measurement
@@ -74,26 +73,16 @@ def errors(
 ) -> None:
     """Separate retriever, extraction and hallucination errors and lucky guesses (EoR)."""
     reader = parts.thoughtful(reader, thinking)
-    from hopscope.tracing.error_decomposition.report import By as RunField
-    from hopscope.tracing.error_decomposition.report import error_report
+    from hopscope.lab import run_reports
 
-    loaded = stored.load(db, runs, workflow=workflow, limit=limit)
-    if by is By.pool:
-        from hopscope.lab.eor.members import members
-
-        loaded = members(loaded)
-    field: dict[By, RunField] = {
-        By.workflow: "workflow",
-        By.retriever: "retriever",
-        By.reader: "reader",
-        By.pool: "workflow",
-    }
-    found = error_report(
-        loaded,
-        answer_metric(metric, reader=reader, entailment=entailment),
-        by=field[by],
+    found = run_reports.decompose_errors(
+        stored.load(db, runs, workflow=workflow, limit=limit),
+        metric,
+        by=by.value,
         threshold=threshold,
         max_words=max_words,
+        reader=reader,
+        entailment=entailment,
         seed=seed,
     )
     if json:

@@ -13,13 +13,9 @@ from hopscope.cli.options import code_options
 from hopscope.cli.options.help import MEASURING
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
-from hopscope.lab.answer_metric import answer_metric
-from hopscope.runtime.code_files import shown
 
 if TYPE_CHECKING:
     from hopscope.tracing.scoring.scores import Scores
-
-DEFAULT = ["exact_match", "f1", "contains"]
 
 MetricSpecs = Annotated[
     list[str] | None,
@@ -50,13 +46,15 @@ def score(
 ) -> None:
     """Score the answers of stored runs, one by one and on average."""
     reader = parts.thoughtful(reader, thinking)
-    from hopscope.tracing.scoring import scores
+    from hopscope.lab import run_reports
 
-    asked = list(dict.fromkeys(metric or code_options.lines("HOPSCOPE_METRICS") or DEFAULT))
-    built = {
-        shown(spec): answer_metric(spec, reader=reader, entailment=entailment) for spec in asked
-    }
-    found = scores.score(stored.load(db, runs, workflow=workflow, limit=limit), built, seed=seed)
+    found = run_reports.score(
+        stored.load(db, runs, workflow=workflow, limit=limit),
+        metric or code_options.lines("HOPSCOPE_METRICS") or run_reports.METRICS,
+        reader=reader,
+        entailment=entailment,
+        seed=seed,
+    )
     if json:
         render.print_json(found.model_dump(mode="json"))
     else:
