@@ -1,1 +1,1 @@
-"""Figures of the embedded reader on worlds it has never seen."""
+"""Figures of the embedded reader on unseen worlds."""

@@ -1,9 +1,9 @@
-"""Does a reader say right answers as often as it is right? And at which temperature would it?
+"""Calibration of a reader's sampled answers, and the temperature that gives the best.
 
     python -m hopscope.lab.hopland.evaluation.calibration [--model FOLDER] [--n N]
 
-prints the calibration error by temperature on worlds of the names that training uses, for
-`export --temperature` to take the best; `evaluate` measures it on worlds of test names.
+prints the calibration error by temperature on worlds of training names, for
+`export --temperature`; `evaluate` measures it on worlds of test names.
 """
 
 import argparse
@@ -31,9 +31,9 @@ def calibration(
     reader: Reader, n: int, *, temperature: float = 1.0, split: Split = "test"
 ) -> list[Check]:
     """Expected calibration error of the most frequent sampled answer: its frequency against its
-    being right, in ten bins. Half of the questions have all their passages; half lack one; chains
-    of one to three hops. Ten samples, all different, still give a frequency of .1 to what is
-    unknown, so there is a figure of more samples beside theirs."""
+    accuracy, in ten bins. Chains have one to three hops; half of the questions have all their
+    passages, half lack one. Even ten different samples give an unknown answer a frequency of .1,
+    so there is also a figure of more samples."""
     over: list[tuple[GeneratedQuestion, Sequence[Passage]]] = []
     rng = random.Random("calibration")
     for hops in (1, 2, 3):

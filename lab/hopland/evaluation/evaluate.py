@@ -1,4 +1,4 @@
-"""The reader's figures on worlds it has never seen.
+"""The reader's figures on unseen worlds.
 
     python -m hopscope.lab.hopland.evaluation.evaluate [--model FOLDER] [--n N] [--json]
 
@@ -72,7 +72,7 @@ def key_entropies(
     alpha: float = 0.05,
     top: float = 0.1,
 ) -> list[float]:
-    """KeyEntropy of the greedy short answer: mean entropy of the tokens the passages sway."""
+    """KeyEntropy of the greedy short answer: mean entropy of the tokens the passages change."""
     replies = generate(reader, [prompts.short_answer(a.text, e) for a, e in rows], 24)
     asked = [
         ScoreRequest(prompt=prompts.short_answer(a.text), token_ids=r.token_ids)
@@ -90,7 +90,7 @@ def key_entropies(
 
 
 def figures(reader: Reader, n: int) -> list[Check]:
-    """Everything the model card reports."""
+    """The figures of the model card."""
     one, two = cases(1, n), cases(2, n)
     unseen_one, unseen_two = (cases(h, n, phrasing="unseen") for h in (1, 2))
     three = cases(3, n // 2)

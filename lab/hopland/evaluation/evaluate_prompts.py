@@ -1,7 +1,7 @@
-"""How well the reader does what the workflows ask besides answers, and how well it is calibrated.
+"""The reader's figures on the workflows' other prompts, and its calibration.
 
-The replies are read by the product's own parsers. A reply obeys its format if the parser says so;
-for a ranking it must name every passage once, and for a word it must be one of those offered.
+The product's own parsers read the replies. A reply has the right format if its parser accepts it;
+a ranking must name every passage once, and a word must be one of the offered ones.
 """
 
 import math
@@ -37,14 +37,14 @@ DEPTH = 5
 
 
 class Obeys(Protocol):
-    """Whether a reply has the form that was asked for."""
+    """Whether a reply has the requested form."""
 
     def __call__(self, reply: str, case: Case) -> bool: ...
 
 
 @dataclass(frozen=True)
 class Form:
-    """A prompt and what its reply must look like."""
+    """A prompt and the form of its reply."""
 
     name: str
     prompt: Callable[[Case], Prompt]
@@ -203,7 +203,7 @@ def _replies(
 
 
 def obedience(reader: Reader, n: int) -> list[Check]:
-    """The share of replies of the form asked for, prompt by prompt and in all."""
+    """The share of replies with the requested form, by prompt and in all."""
     over = [*cases(1, n // 2), *cases(2, n - n // 2)]
     found, everything = [], list[bool]()
     for form in FORMS:

@@ -2,8 +2,8 @@
 
 A sequence is the system turn (segment 0) followed by question blocks (segments 1, 2, …),
 each a user turn and an assistant turn. Invariant: a block sees the system turn and itself
-only, and its positions go on from the system turn's end, so that its logits equal those of
-the single conversation the product sends. The context is paid for once.
+only, and its positions continue from the system turn's end, so that its logits equal those of
+the single conversation of the product. The context is computed once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ from hopscope.runtime.types import Message
 
 ROUNDED = 16
 FAINT = 0.25
-"""What a token counts in the tail of a list, as a share of what the others of its turn count."""
+"""The loss weight of a token in the tail of a list, relative to the others of its turn."""
 MARKED = 2
-"""So many layers before the last a fact's object learns its passage's number."""
+"""A fact's object learns its passage's number in the layer this far before the last."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Packed:
     """0 for the opening, then the number of the block."""
     positions: list[int]
     weights: list[float]
-    """How much the loss counts the prediction of this token."""
+    """The loss weight of the prediction of this token."""
     sources: list["Source"]
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a predicted token is to be read: a fact's object in the passages."""
+    """The source of a predicted token: a fact's object in the passages."""
 
     query: int
     """The position that predicts."""
@@ -111,7 +111,8 @@ def _spoken(message: Message) -> str:
 
 
 def _weights(turn: Turn, written: Encoding) -> list[float]:
-    """What was begun is given, not learned; the tail of a list counts little."""
+    """The loss weights of a turn: the begun part is given, not learned; a list's tail has a low
+    weight."""
     first = written.char_to_token(len(turn.begun)) or 0
     count = len(written.ids)
     faint = count if turn.faint is None else written.char_to_token(len(turn.begun) + turn.faint)
@@ -121,7 +122,7 @@ def _weights(turn: Turn, written: Encoding) -> list[float]:
 
 
 class _Shown:
-    """Where the opening of an example states what."""
+    """Positions of the facts in the opening of an example."""
 
     def __init__(self, text: str, example: Example, encoded: Encoding) -> None:
         self.facts = _objects(text, example, encoded)
@@ -137,9 +138,9 @@ class _Shown:
                 self.marks += [Source(place, key, MARKED, 1) for place in told if place > key]
 
     def sources(self, cue: Cue, written: Encoding, start: int) -> Iterator[Source]:
-        """Where each token of a part of what is written is to be read.
+        """The source of each token of a part of the target.
 
-        The number of a passage is read where its fact is: what marks it stands there, too.
+        The source of a passage's number is its fact, which also marks the passage.
         """
         if not cue.facts or any(fact not in self.facts for fact in cue.facts):
             return

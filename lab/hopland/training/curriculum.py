@@ -1,4 +1,4 @@
-"""What training draws when: stages that end when they are mastered (docs/reader.md)."""
+"""The curriculum of training: stages that end at mastery (docs/reader.md)."""
 
 from dataclasses import dataclass
 
@@ -76,7 +76,7 @@ STAGES = (
     ),
 )
 TRAINED = 3
-"""Where a reader goes on that has learned the first stages already."""
+"""The stage at which an already trained reader continues."""
 CLOSED = Mix(
     (0,),
     (("fixed", 6.0), ("1", 2.0), ("2", 2.0), ("3", 0.5)),

@@ -1,13 +1,13 @@
-"""Turn a checkpoint into the folder that ships.
+"""Export a checkpoint as the folder of the shipped reader.
 
     python -m hopscope.lab.hopland.training.export --run DIR [--out FOLDER] [--temperature T]
 
-The weights are the running average; a temperature other than 1 divides the last norm's, which is
-to divide all logits (Guo, Pleiss, Sun, Weinberger: On Calibration of Modern Neural Networks, 2017,
-section 4.2). Writes `config.json`, `generation_config.json`, `model.safetensors` (float32) and the
-tokenizer with its chat template: what `AutoModelForCausalLM.from_pretrained(FOLDER)`,
-`AutoTokenizer.from_pretrained(FOLDER)` and vLLM load. The model card beside them is written by hand
-from the figures of `evaluate`.
+The weights are the running average; a temperature other than 1 divides the last norm's weights and
+so all logits (Guo, Pleiss, Sun, Weinberger: On Calibration of Modern Neural Networks, 2017, section
+4.2). It writes `config.json`, `generation_config.json`, `model.safetensors` (float32) and the
+tokenizer with its chat template, for `AutoModelForCausalLM.from_pretrained(FOLDER)`,
+`AutoTokenizer.from_pretrained(FOLDER)` and vLLM. The model card is written by hand from the figures
+of `evaluate`.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Batches without end for training, made in a process of their own."""
+"""Endless batches for training, made in a process of their own."""
 
 import random
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ from hopscope.lab.hopland.world import Density
 
 BATCH_TOKENS = 6000
 LARGE = 200
-"""Scale of the worlds that are searched: about as many passages as the shipped corpus."""
+"""Scale of the searched worlds: about as many passages as the shipped corpus."""
 SPARSE = 0.6
-"""The share of the searched worlds that are told as sparsely as the shipped corpus."""
+"""The share of the searched worlds with a sparse style, as the shipped corpus has."""
 POOL = 320
 """Examples drawn before they are sorted by length and cut into batches."""
 
 
 def examples(seed: int, place: "Synchronized[int]") -> Iterator[tuple[Example, float]]:
-    """Examples without end, those of small worlds and those searched for in large ones."""
+    """Endless examples, from small worlds and from searches in large ones."""
     rng = random.Random(f"train {seed}")
     small, large = worlds(seed, place, Sampler), worlds(seed, place, Searched)
     while True:
@@ -61,7 +61,7 @@ def worlds(seed: int, place: "Synchronized[int]", kind: type[Sampler]) -> Iterat
 
 
 def feed(folder: Path, seed: int, place: "Synchronized[int]", out: "Queue[Batch]") -> None:
-    """Fill the queue with batches of like length; runs in its own process."""
+    """Fill the queue with batches of similar length; runs in its own process."""
     torch.set_num_threads(1)
     learned = tokenizer.load(folder)
     rng = random.Random(seed)

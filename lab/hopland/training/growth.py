@@ -1,8 +1,8 @@
-"""A larger reader that begins with what a smaller one has learned.
+"""A larger reader that begins with the weights of a smaller one.
 
-Tokens that the smaller one does not know begin as the mean of the tokens it spells them with.
-Layers that it does not have stand behind its first two, where copying is formed, as copies of the
-layer before them that add nothing yet. So at first both say the same.
+Tokens that the smaller one lacks begin as the mean of the tokens that spell them there. Layers that
+it lacks follow its first two, where copying is formed, as copies of the layer before them with a
+zero output. So at first both give the same replies.
 """
 
 from pathlib import Path

@@ -1,12 +1,12 @@
-"""A reader's forward pass in training, and guidance on where to look.
+"""A reader's forward pass in training, and the guidance of its attention.
 
-A small causal model learns late, from the answer alone, which of many like names to read. So
-training also says where: at the position that predicts a token of an answer, the first head of
-the last layer shall look at that token in the sentence that states the fact. For a short answer
-over several hops the head of the layer before shall look at the object of the fact before, and so
-on down. In a dialogue that judges passages, the second head of a layer in the middle shall look,
-at a fact's object, at the number of its passage. The guidance is a second term of the loss; the
-trained model is a plain Llama.
+From the answer alone a small causal model learns late which of many similar names to read. So
+training also guides attention: at the position that predicts a token of an answer, the first head
+of the last layer is guided to that token in the sentence that states the fact. For a short answer
+over several hops the head of the layer before is guided to the object of the fact before, and so on
+down. In a dialogue that judges passages, the second head of a middle layer is guided, at a fact's
+object, to the number of its passage. The guidance is a second term of the loss; the trained model
+is a plain Llama.
 """
 
 from collections.abc import Callable
@@ -26,12 +26,12 @@ from hopscope.lab.hopland.training import blocks
 from hopscope.lab.hopland.training.blocks import Batch
 
 FAR = -1e4
-"""Added to the attention scores of what must not be seen."""
+"""Added to the attention scores of hidden tokens."""
 
 
 class Blockwise(NamedTuple):
-    """Llama's attention where the queries of a block meet the keys of the opening and of their
-    own block and no others: most scores of a packed sequence would be masked.
+    """Llama's attention of a block's queries to the keys of the opening and of their own block
+    only: most scores of a packed sequence would be masked.
 
     The masks are added to scores: 0 or FAR.
     """
@@ -64,7 +64,7 @@ class Blockwise(NamedTuple):
     def __call__(
         self, attention: LlamaAttention, offered: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
     ) -> torch.Tensor:
-        """What a layer's attention adds."""
+        """The output of a layer's attention."""
         size, length = attention.head_dim, self.causal.shape[0]
 
         def heads(projection: nn.Module) -> torch.Tensor:
@@ -106,7 +106,7 @@ def through(
     sin: torch.Tensor,
     attend: Blockwise,
 ) -> torch.Tensor:
-    """What comes out of a layer."""
+    """The output of a layer."""
     hidden = hidden + attend(layer.self_attn, layer.input_layernorm(hidden), cos, sin)
     out: torch.Tensor = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
     return out

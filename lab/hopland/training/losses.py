@@ -1,4 +1,4 @@
-"""What a batch teaches, and the batches of copying that come first and in between."""
+"""The losses of a batch, and the batches of copying at the start and in between."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from hopscope.lab.hopland.training.blocks import Batch
 
 @dataclass(frozen=True)
 class Losses:
-    """What one batch teaches, and how well it was known."""
+    """The losses and the accuracy of one batch."""
 
     answers: torch.Tensor
     """Weighted cross-entropy of the next token."""
     pointing: torch.Tensor
     right: float
-    """The share of the tokens that count in full which were the likeliest."""
+    """The share of right predictions among the tokens of full weight."""
 
 
 def losses(model: LlamaForCausalLM, batch: Batch, step: Callable[..., torch.Tensor]) -> Losses:
@@ -68,7 +68,7 @@ class Average:
         self.sums = {"answers": 0.0, "pointing": 0.0, "right": 0.0}
 
     def add(self, found: Losses) -> None:
-        """Take one step's losses in."""
+        """Add one step's losses."""
         self.weight = self.decay * self.weight + 1 - self.decay
         new = (float(found.answers.detach()), float(found.pointing.detach()), found.right)
         for (name, old), value in zip(self.sums.items(), new, strict=True):
@@ -81,7 +81,7 @@ class Average:
 
     @property
     def settled(self) -> bool:
-        """Whether the averages stand on enough steps to judge by."""
+        """Whether the averages cover enough steps for a decision."""
         return self.weight > 0.8
 
     def rounded(self) -> dict[str, float]:

@@ -1,8 +1,8 @@
-"""Contexts as a workflow shows them: what BM25 finds for a question and for its thoughts.
+"""Contexts as a workflow shows them: passages by BM25 for a question and for its thoughts.
 
-A lexical search brings passages together whose names nearly coincide and that tell the same
-relation ("Children of Ralmer" for "Dream of Ralmer"). Small worlds drawn at random hardly
-hold such passages; here they come from a world as large as a corpus.
+A lexical search returns passages with similar names and the same relation ("Children of Ralmer" for
+"Dream of Ralmer"). Small random worlds hardly contain such passages; here they come from a world as
+large as a corpus.
 """
 
 import random
@@ -19,7 +19,7 @@ MOST = 15
 
 
 class Searched(Sampler):
-    """Draws examples whose passages were searched for in one large world."""
+    """Draws examples with passages by search in one large world."""
 
     def __init__(self, world: World, rng: random.Random, forge: Forge) -> None:
         super().__init__(world, rng, forge)
@@ -28,14 +28,14 @@ class Searched(Sampler):
         self.place = {passage.id: i for i, passage in enumerate(passages)}
 
     def example(self, mix: Mix) -> Example:
-        """One chain, what some of its retrievals find, and questions over that."""
+        """One chain, the passages of some of its retrievals, and questions over these."""
         if self.rng.random() < mix.coalitions:
             return self.few(mix)
         facts = self.chain()
         return self.questioned(mix, self.found(facts), [facts])
 
     def dialogue(self, mix: Mix) -> Example:
-        """One chain, and what was found for it judged."""
+        """One chain, and judgments of its retrieved passages."""
         facts = self.chain()
         shown = self.found(facts)
         return self.judged(mix, shown, facts) if shown else Sampler.dialogue(self, mix)
@@ -48,17 +48,17 @@ class Searched(Sampler):
         return facts
 
     def beside(self, chains: Sequence[Sequence[Fact]]) -> list[int]:
-        """Positions of what was found for the first chain, in any order."""
+        """Positions of the passages retrieved for the first chain, in random order."""
         found = self.found(chains[0])
         return self.rng.sample(found, len(found))
 
     def found(self, facts: Sequence[Fact]) -> list[int]:
         """Positions of the passages, in the order of the retrievals.
 
-        In seven cases of ten some retrievals are absent and with them what they were the first to
-        find, as where a meter asks what the others are worth: the passage that states a link then
-        lacks, while what a search for the answer's name found, often the same relation of other
-        entities with the same object, is there.
+        In seven cases of ten some retrievals are absent with the passages that they were the first
+        to find, as in the coalitions of a meter: a link's passage is then missing, while passages
+        for the answer's name, often the same relation of other entities with the same object, are
+        present.
         """
         rng = self.rng
         queries = [chain(rng, facts).text]
@@ -66,7 +66,7 @@ class Searched(Sampler):
             if rng.random() < 0.15:  # a thought that went wrong
                 fact = rng.choice(self.by_relation[fact.relation])
             sentence = chain(rng, [fact]).sentences[0]
-            # Without the object the search finds rivals that tell of others.
+            # Without the object the search finds rivals, with facts about others.
             queries.append(sentence.replace(fact.object, "") if rng.random() < 0.5 else sentence)
         k = rng.choice((2, 3, 4, 4, 4, 5))
         first: dict[int, int] = {}

@@ -40,7 +40,7 @@ WORDS = (
     *names.COMPANY_WORDS,
     *names.UNIVERSITY_WORDS,
 )
-"""The words of names that are not put together from syllables."""
+"""The words of names that are not composed of syllables."""
 ENDINGS = (
     *names.ENDINGS,
     *names.COUNTRY_ENDINGS,

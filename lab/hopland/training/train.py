@@ -1,9 +1,9 @@
-"""Train the Hopland reader, from scratch or on from one that exists.
+"""Train the Hopland reader, from scratch or from an existing one.
 
     python -m hopscope.lab.hopland.training.train --out DIR [--minutes N] [--start FOLDER] ...
 
-The command trains the tokenizer, then the model, and goes on from its last checkpoint when
-it is started again. The schedule follows the minutes spent training, so it fits the machine.
+The command trains the tokenizer, then the model; started again, it resumes from its last
+checkpoint. The schedule follows the minutes of training, so it fits the machine.
 `DIR/curve.jsonl` gets one line per measurement. The recipe is explained in docs/reader.md.
 """
 
@@ -37,19 +37,19 @@ from hopscope.lab.hopland.training.validation import HeldOut, measure, validatio
 PEAK_RATE = 3e-3
 FINAL_SHARE = 0.05
 AVERAGING = 0.995
-"""Decay of the running average of the weights: that average is what is measured and shipped."""
+"""Decay of the running average of the weights, which is measured and shipped."""
 WARM_UP_STEPS = 100
 HEAD = 64
 """Width of an attention head: one head has to carry the identity of some 180 name pieces."""
 GUIDANCE, GUIDED_UNTIL, LAST_GUIDANCE = 0.5, 0.6, 0.2
-"""Weight of the guidance at the start; the share of the time by which it would be gone, were there
-not a least."""
+"""Weight of the guidance at the start; the share of the time at which it would reach 0 without its
+minimum."""
 COPY_UNTIL = 0.3
 COPY_STEPS = 100
 PATIENCE = 5.0
-"""Seconds between looks whether batches are still being made."""
+"""Seconds between checks of the process that makes the batches."""
 REHEARSE_EVERY = 4
-"""Every so many steps one of copying name pieces: else they are told apart only slowly."""
+"""One step in this many copies name pieces, which are otherwise slow to distinguish."""
 
 
 def config(learned: PreTrainedTokenizerFast, *, layers: int, width: int) -> LlamaConfig:
@@ -183,7 +183,7 @@ class Trainer:
         return found
 
     def copy(self) -> None:
-        """Form the copying circuit first: without it reading is learned far more slowly."""
+        """Form the copying circuit first: without it the model learns to read far more slowly."""
         rng = torch.Generator().manual_seed(self.seed)
         every = torch.arange(len(tokenizer.SPECIAL), len(self.learned))
         average = Average(0.9)

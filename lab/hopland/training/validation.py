@@ -1,4 +1,4 @@
-"""How well a reader in training knows worlds of test names, cell by cell."""
+"""Accuracy of a reader in training on worlds of test names, cell by cell."""
 
 import math
 import random

@@ -1,9 +1,9 @@
 """Answer equivalence for general text: a small embedded model, no download. Deterministic.
 
-It compares an answer with the gold answers in the light of the question, by forty numbers that
-relate their words, letters and numbers, and boosted trees trained on human judgements weigh them
-(docs/equivalence.md). It judges whether both say the same as an answer to the question, so
-the premise may be longer or shorter than the hypothesis. In this order:
+Forty numbers relate the words, letters and numbers of an answer, the gold answers and the question;
+boosted trees trained on human judgements combine them (docs/equivalence.md). The model judges
+whether both say the same as an answer to the question, so the premise may be longer or shorter than
+the hypothesis. The first case that applies decides:
 
 | case                                            | P(entailment)                    |
 |-------------------------------------------------|----------------------------------|
@@ -11,18 +11,18 @@ the premise may be longer or shorter than the hypothesis. In this order:
 | the same words in the same order                | 1                                |
 | the question asks whether, the hypothesis says  |                                  |
 | yes or no (true, false): the same; not the same | 1; 0                             |
-| the same words but for numbers                  | 0                                |
+| the same words with different numbers           | 0                                |
 | a part of a date of a gold, but on another day  | 0                                |
 | anything else                                   | by the trees                     |
 
-The last two rules look at one alias at a time: "26 January 1788" contradicts "18 January 1788".
-Another alias that the answer holds overrules them, but not one that is only a part of the alias
-contradicted or of its date, such as "1788".
+The last two rules compare one alias at a time: "26 January 1788" contradicts "18 January 1788".
+Another alias that the answer contains overrules them, unless it is only a part of the contradicted
+alias or of its date, such as "1788".
 
-The rest is neutral if the premise says nothing, refuses, or says less than the hypothesis, and
+The rest is neutral if the premise is empty, refuses, or says less than the hypothesis, and
 contradiction otherwise.
 
-The idea is that of BEM (Bulian et al. 2022, arXiv 2202.07654), without its language model.
+The idea is BEM's (Bulian et al. 2022, arXiv 2202.07654), without its language model.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,29 +52,29 @@ _TRUTH = {"true": "yes", "false": "no"}
 
 
 class Reason(NamedTuple):
-    """What one feature had to do with a judgement."""
+    """One feature's contribution to a judgement."""
 
     feature: str
     value: float
-    """As measured; -1 where there was nothing to measure."""
+    """The feature's value; -1 if not applicable."""
     contribution: float
-    """What it added to the log-odds."""
+    """Its contribution to the log-odds."""
 
 
 class Explanation(NamedTuple):
-    """A judgement and what led to it."""
+    """A judgement with its reasons."""
 
     probability: float
     rule: str | None
     """The rule that decided, in which case there are no reasons."""
     bias: float
-    """Log-odds before anything is known of the texts."""
+    """Log-odds without any feature."""
     reasons: tuple[Reason, ...]
     """The strongest first; with the bias their contributions sum to the log-odds."""
 
 
 class Equivalence:
-    """Judges by the numbers of `_features`, with trees over them. Threads may share it."""
+    """Judges by trees over the numbers of `features`. Threads may share it."""
 
     def __init__(self, trees: Trees, *, name: str) -> None:
         self.name = name
@@ -95,7 +95,7 @@ class Equivalence:
         return self._judge(answered, _Texts())
 
     def explain(self, answered: Answered) -> Explanation:
-        """What led to the judgement of one answer."""
+        """The judgement of one answer with its reasons."""
         texts = _Texts()
         golds, answer = texts.golds(answered.question, answered.golds), texts.text(answered.answer)
         if decided := _rule(golds, answer):
@@ -124,7 +124,7 @@ class Equivalence:
 
 
 def build() -> Equivalence:
-    """The embedded model, at home in any short English answer."""
+    """The embedded model, for short English answers."""
     return _embedded()
 
 
@@ -165,7 +165,7 @@ class _Texts:
 
 
 class _Decided(NamedTuple):
-    """A probability that needs no model, and why."""
+    """A probability that needs no model, with its rule."""
 
     probability: float
     rule: str
@@ -195,8 +195,7 @@ def _rule(golds: Golds, answer: Text) -> _Decided | None:
 
 
 def _on_another_day(gold: Text, golds: Golds, answer: Text) -> bool:
-    """Whether the answer has, beside a month of the gold, a day that stands in no gold instead of
-    the gold's own."""
+    """Whether the answer has a month of the gold with another day, which is in no gold."""
     new = answer.numbers.difference(golds.question.numbers, *golds.numbers)
     wanted = {month for month, day in _days(gold) if day not in answer.numbers}
     return any(month in wanted and day in new for month, day in _days(answer))
@@ -229,12 +228,12 @@ def _polarity(text: Text) -> str | None:
 
 
 def _bare_polarity(text: Text) -> str | None:
-    """Yes or no, of a text that says nothing else."""
+    """Yes or no, if the text says nothing else."""
     return _polarity(text) if len(text.words) == 1 else None
 
 
 def _asks_whether(question: Text) -> bool:
-    """Whether yes or no can be the answer; for others they are names, of a band or a film."""
+    """Whether yes or no can answer the question; otherwise they are names, of a band or a film."""
     first = question.words[0] if question.words else ""
     return first in AUXILIARIES or ASKING.isdisjoint(question.words)
 

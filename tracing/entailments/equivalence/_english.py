@@ -1,4 +1,4 @@
-"""English words that mean something to the comparison of answers."""
+"""English words with a meaning for the comparison of answers."""
 
 import re
 
@@ -11,14 +11,14 @@ FUNCTION_WORDS = frozenset(
         "may might such some any all both each more most other only called known named name"
     ).split()
 )
-"""Words that any answer may hold, whatever it says."""
+"""Words that any answer may contain."""
 
 DENIALS = frozenset("not never neither nor isnt wasnt didnt doesnt cannot wont arent".split())
 ASKING = frozenset("who whose whom which what where when why how".split())
 AUXILIARIES = frozenset(
     "is are was were do does did can could has have had will would should may might must".split()
 )
-"""What a question that asks whether begins with."""
+"""First words of yes/no questions."""
 
 MONTHS = frozenset(
     (
@@ -61,7 +61,7 @@ REFUSAL = re.compile(
     r"does(?: not|n.t) (?:have|exist|appear)|"
     r"did not find|didn.t find|not mentioned|not specif\w+|there (?:is|are|was|were) no)\b"
 )
-"""Of an answer that says there is none."""
+"""Phrases of a refusal."""
 
 REFUSING = frozenset(
     (
@@ -69,7 +69,7 @@ REFUSING = frozenset(
         "couldn couldnot"
     ).split()
 )
-"""One of these is in any such answer."""
+"""Every refusal contains one of these."""
 
 WHERE = re.compile(
     r"wh(?<!\w..)(?:ere|(?:ich|at) (?:\w+ ){0,3}(?:country|city|town|state|river))\b"
@@ -77,4 +77,4 @@ WHERE = re.compile(
 WHEN = re.compile(
     r"wh(?<!\w..)(?:en|(?:ich|at) (?:\w+ ){0,2}(?:years?|decade|century|month|day))\b"
 )
-"""Of a question in lower case."""
+"""For questions in lower case."""

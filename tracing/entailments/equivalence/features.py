@@ -1,7 +1,7 @@
-"""What is compared between a question, its gold answers and an answer: forty numbers.
+"""The features of a question, its gold answers and an answer: forty numbers.
 
-Only relations between the texts are measured, never which words they are, so a model over them
-keeps no vocabulary. Shares are in [0, 1]; -1 says that there was nothing to measure.
+They measure only relations between the texts, not the words themselves, so a model over them has no
+vocabulary. Shares are in [0, 1]; -1 means not applicable.
 """
 
 from bisect import bisect
@@ -76,7 +76,7 @@ RISING = frozenset(
         "initials",
     ]
 )
-"""More of these never makes an answer less likely to be right."""
+"""Features whose increase never lowers the probability."""
 
 MOST_GOLDS = 200
 """Further aliases, and further ways to read them, are left out."""
@@ -86,19 +86,19 @@ MOST_WORDS = 1000
 MOST_LETTERS = 2000
 """Nor are further characters."""
 CLOSEST = 3
-"""Aliases that are looked at closely, those of which the answer says most."""
+"""Aliases that are compared in detail: those with the largest share of words in the answer."""
 
 
 @lru_cache(maxsize=1 << 16)
 def weight(stem: str) -> float:
-    """How much a word tells: long words and numbers are rarer than short words."""
+    """The weight of a word: long words and numbers are rarer than short words."""
     if stem in FUNCTION_WORDS:
         return 0.1
     return 1.0 if is_number(stem) else min(1.0, 0.25 + 0.12 * len(stem))
 
 
 class Reading:
-    """One way to read a gold answer, and what of it the question does not say already."""
+    """One reading of a gold answer, and its words that the question lacks."""
 
     __slots__ = ("new", "new_total", "text", "total", "weights")
 
@@ -111,7 +111,7 @@ class Reading:
         self.new_total = sum([w for _, w in self.new])
 
     def recall(self, said: frozenset[str]) -> float:
-        """The share of its words that are said, by weight."""
+        """The weighted share of its words in the answer."""
         return sum([w for stem, w in self.weights if stem in said]) / self.total
 
     def recall_new(self, said: frozenset[str]) -> float:
@@ -170,7 +170,7 @@ class Golds:
         self._brief = [text for text in texts if len(text.glued) <= MOST_INITIALS]
 
     def beside(self, answer: Text) -> list[Text]:
-        """The golds that can be initials of the answer, or the answer of them."""
+        """The golds that may be initials of the answer or have it as initials."""
         return self._texts if len(answer.glued) <= MOST_INITIALS else self._brief
 
 
@@ -241,7 +241,7 @@ def features(golds: Golds, answer: Text) -> list[float]:
 
 
 class _Likeness:
-    """How alike words are to the answer's most similar ones; numbers are the same or not."""
+    """Similarity of words to the answer's most similar ones; numbers are equal or not."""
 
     __slots__ = ("_known", "_near", "_said")
 
@@ -263,7 +263,7 @@ class _Likeness:
 
 
 def _fuzzy(reading: Reading, likeness: _Likeness) -> tuple[float, float]:
-    """Mean and least likeness of the reading's words to the answer's most similar ones."""
+    """Mean and least similarity of the reading's words to the answer's most similar ones."""
     wanted = (reading.new or reading.weights)[:MOST_WORDS]
     likes = [likeness.of(stem) for stem, _ in wanted]
     total = sum([w for _, w in wanted]) or 1.0
@@ -272,7 +272,7 @@ def _fuzzy(reading: Reading, likeness: _Likeness) -> tuple[float, float]:
 
 
 def _window(wanted: str, text: str) -> float:
-    """How alike the wanted text is to the stretch of the text that is most like it."""
+    """Similarity of the wanted text to the most similar stretch of the text."""
     if wanted in text:
         return 1.0
     wanted, text = wanted[:MOST_LETTERS], text[:MOST_LETTERS]
@@ -281,7 +281,7 @@ def _window(wanted: str, text: str) -> float:
 
 
 def _items(found: Sequence[Sequence[str]], said: frozenset[str]) -> float:
-    """The mean share of each item of a list that is said."""
+    """The mean share of a list's items in the answer."""
     return sum([sum([s in said for s in item]) / max(1, len(item)) for item in found]) / len(found)
 
 
@@ -315,7 +315,7 @@ def _initials(one: Text, other: Text) -> bool:
 
 
 def _number_replaced(gold: Text, golds: Golds, answer: Text) -> bool:
-    """Whether the answer lacks a number of the gold and has one that nobody asked for."""
+    """Whether the answer lacks a number of the gold and has one of neither gold nor question."""
     if answer.numbers.issuperset(gold.numbers):
         return False
     return bool(answer.numbers - golds.question.numbers - golds.words)

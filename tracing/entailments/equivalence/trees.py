@@ -1,13 +1,12 @@
 """A boosted ensemble of decision trees: rows of numbers in, log-odds out, with their reasons.
 
-Every tree is laid out as a complete binary tree; a branch that ends early leads on to the same
-value. Many rows do not walk: it is known beforehand which leaves of all trees a feature's value
-rules out, and the leftmost leaf that no feature rules out is the one that a walk would end in
-(Lucchese et al. 2015, "QuickScorer").
+Every tree is stored as a complete binary tree; a branch that ends early repeats its value. Many
+rows need no walk: a table lists the leaves of all trees that a feature's value excludes, and the
+leftmost leaf that no feature excludes is the end of the walk (Lucchese et al. 2015, "QuickScorer").
 
-What a feature contributed is the sum, over the branches that asked for it, of how much they changed
-the expected log-odds. With the model's bias the contributions add up to the log-odds (Saabas 2014,
-"Interpreting random forests").
+A feature's contribution is the sum, over its branches, of their changes to the expected log-odds.
+With the model's bias the contributions sum to the log-odds (Saabas 2014, "Interpreting random
+forests").
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ Floats = NDArray[np.float64]
 Leaves = NDArray[np.uint32]
 """A bit for each leaf of a tree, the leftmost the lowest, so that trees have a depth of up to 5."""
 ROWS = 512
-"""Looked up together; bounds the memory used."""
+"""Rows looked up together; bounds the memory used."""
 DIGITS = 12
 """Log-odds are rounded to this many decimals: sums of floats differ in the last ones between
 processors and batches."""
@@ -34,16 +33,16 @@ class Trees(NamedTuple):
     """Node i of a tree has the children 2i + 1, for values up to its threshold, and 2i + 2."""
 
     names: tuple[str, ...]
-    """Of the features, in the order of the columns."""
+    """Names of the features, in the order of the columns."""
     split: NDArray[np.int16]
-    """The feature an inner node asks for, (tree, node)."""
+    """The feature of an inner node, (tree, node)."""
     threshold: Floats
     """(tree, node); infinite below a branch that ended."""
     value: Floats
     """Expected log-odds at a node, leaves too, (tree, node)."""
 
     def contributions(self, row: Floats) -> tuple[float, Floats]:
-        """The bias, and what each feature added to the log-odds of one row, (feature,)."""
+        """The bias, and each feature's contribution to the log-odds of one row, (feature,)."""
         trees, nodes = np.arange(len(self.split)), self.value.shape[1]
         here = np.zeros_like(trees)
         found = np.zeros(len(self.names))
@@ -56,7 +55,7 @@ class Trees(NamedTuple):
 
 
 class Ensemble:
-    """Trees made ready for many rows."""
+    """Trees prepared for many rows."""
 
     def __init__(self, trees: Trees) -> None:
         count, nodes = trees.value.shape
@@ -81,12 +80,12 @@ class Ensemble:
 
 
 class _Steps(NamedTuple):
-    """What a feature does as its value grows."""
+    """The effect of a feature by its value."""
 
     bounds: Floats
-    """The values above which more is ruled out, ascending, (bound,)."""
+    """The values above which more leaves are excluded, ascending, (bound,)."""
     allowed: Leaves
-    """What is left below the first bound, between the first and the second, ..., (bound + 1, tree).
+    """The leaves left below the first bound, between first and second, ..., (bound + 1, tree).
     """
 
 
@@ -113,7 +112,7 @@ def load(path: Path, names: Sequence[str]) -> Trees:
     """Read trees from a safetensors file.
 
     Raises:
-        EntailmentError: the file is not there, is damaged, or is over other features.
+        EntailmentError: the file does not exist, is damaged, or has other features.
     """
     try:
         with safe_open(path, framework="numpy") as file:

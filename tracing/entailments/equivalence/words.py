@@ -1,9 +1,9 @@
-"""How answers are read before they are compared: words, stems, numbers, initials, alternatives.
+"""Normalisation of answers for comparison: words, stems, numbers, initials, alternatives.
 
-One text in one form, whichever way it was written: "Edward VII" and "Edward the Seventh" hold the
-number 7, "£50m" and "50 million" the number 50000000, "Lomé" and "Lome" the same letters. A gold
-answer is read several ways, because people write remarks into them: "(Robert) Boyle", "Prince
-William (accept Duke of Cambridge)", "Puff, the magic dragon".
+Different spellings get one form: "Edward VII" and "Edward the Seventh" contain the number 7, "£50m"
+and "50 million" the number 50000000, "Lomé" and "Lome" the same letters. A gold answer has several
+readings, because people write remarks into them: "(Robert) Boyle", "Prince William (accept Duke of
+Cambridge)", "Puff, the magic dragon".
 """
 
 import re
@@ -28,8 +28,8 @@ LONGEST_NUMBER = 15
 """Characters; longer rows of digits are names of something."""
 
 _APOSTROPHES = "'`\u2018\u2019"
-# These begin with what they look for and look back from there: as they seldom find anything, what
-# matters is how soon they know.
+# These begin with the wanted text and look back from there: matches are rare, so a quick failure
+# matters most.
 _NUMERAL = re.compile(r"[IVX](?<=[A-Za-z] .)(?:[IVX]{1,4}|(?=[.,;:)\n]|$|\s+of\b))(?!\w)")
 _SIGN = re.compile(f"[&%{_APOSTROPHES}]")
 _SIGNS = {"&": " and ", "%": " percent "} | dict.fromkeys(_APOSTROPHES, "")
@@ -41,7 +41,7 @@ _CAPITAL = re.compile(r"[A-Z](?<!\w.)(?<!^.)(?<![.!?:\n]\s.)(?<![\"\u201c'(].)[^
 _DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 _LETTERS = bytes(code if chr(code).isalpha() else ord(" ") for code in range(128)) + bytes(128)
-"""What becomes of ASCII characters where there is no number: words are what spaces divide."""
+"""Replacements of ASCII characters in texts without numbers, so that spaces separate words."""
 _DIVIDED = re.compile(r"(?i)[(\[;:,&]|\b(?:or|accept|also|aka|errata|by|and|plus)\b")
 """Without any of these a gold answer is read one way only."""
 # The space around these is stripped afterwards: an expression that begins with `\s*` goes through
@@ -58,7 +58,7 @@ _stemmer_lock = Lock()
 
 
 class Text:
-    """One text, read. What only some comparisons need is made when it is first asked for."""
+    """One normalised text. Properties for only some comparisons are computed at first use."""
 
     __slots__ = ("_first", "_names", "_places", "_refuses", "_trigrams", "content", "glued",
                  "numbers", "raw", "spaced", "stems", "stemset", "words")  # fmt: skip
@@ -112,7 +112,7 @@ class Text:
         return self._names
 
     def positions(self, stems: Iterable[str]) -> list[int]:
-        """Where each of the stems first stands; without those that stand nowhere."""
+        """The first position of each of the stems in the text; absent stems are left out."""
         if self._places is None:
             places = range(len(self.stems) - 1, -1, -1)
             self._places = dict(zip(reversed(self.stems), places, strict=True))
@@ -120,9 +120,9 @@ class Text:
 
     @property
     def refuses(self) -> bool:
-        """Whether it says that there is no answer."""
+        """Whether it is a refusal."""
         if self._refuses is None:
-            # The expression is slow, and seldom is there a reason to ask it.
+            # The expression is slow and rarely needed.
             hinted = not REFUSING.isdisjoint(self.words)
             self._refuses = hinted and bool(REFUSAL.search(self.raw))
         return self._refuses
@@ -202,7 +202,7 @@ def alternatives(gold: str) -> list[str]:
 
 
 def items(gold: str) -> list[str]:
-    """What a gold answer lists: "Chile and Argentina" is two items; one if it lists nothing."""
+    """The items of a gold answer: two in "Chile and Argentina"; one if it is no list."""
     if not _DIVIDED.search(gold):
         return [gold]
     found = [item for item in _parted(_ITEM, " ".join(_parted(_ASIDE, gold))) if item.strip()]
@@ -210,7 +210,7 @@ def items(gold: str) -> list[str]:
 
 
 def _parted(dividing: re.Pattern[str], text: str) -> list[str]:
-    """The pieces between what divides a text, without the space around that."""
+    """The pieces of a text between separators, stripped."""
     pieces = dividing.split(text)
     last = len(pieces) - 1
     without = [piece.lstrip() if number else piece for number, piece in enumerate(pieces)]
