@@ -28,6 +28,7 @@ COMMANDS = {
     "budget": "budget:app",
     "db": "db:app",
     "export": "export:app",
+    "rewards": "reports.rewards:rewards",
     "eor": "eor:app",
     "lab": "lab:app",
 }

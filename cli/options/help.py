@@ -77,6 +77,7 @@ EXAMPLES = {
     "export rows": "hopscope export rows first --out tables --form csv",
     "export trec": "hopscope export trec first --out trec",
     "export preferences": "hopscope export preferences first --out rewriter -k 10",
+    "rewards": "hopscope rewards first --rule shapley --format prime-rl --out rewards.jsonl",
     "eor": "hopscope eor fit hopland --out weights.json --limit 50",
     "eor fit": "hopscope eor fit hopland --out weights.json --limit 50",
     "lab": "hopscope lab --only seper --limit 20",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hopscope.api.measured_run import MeasuredRun
     from hopscope.api.session import Interrupted, Session
     from hopscope.api.store import Store
+    from hopscope.api.turn_rewards.scoring import rewards
     from hopscope.lab.comparison import Comparison, compare
     from hopscope.lab.evaluating import Experiment, evaluate, evaluate_async
     from hopscope.lab.run_reports import decompose_errors, erag, score
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from hopscope.runtime.errors import HopscopeError, UsageError
     from hopscope.runtime.types import Credit, Hit, Measurement, Passage, Question, Run, Step
     from hopscope.store.importers.importing import import_runs
+    from hopscope.tracing.rewards.turns import TurnRewards
 
 __version__ = "0.2.0"
 
@@ -46,6 +48,7 @@ __all__ = [
     "Session",
     "Step",
     "Store",
+    "TurnRewards",
     "UsageError",
     "compare",
     "decompose_errors",
@@ -54,6 +57,7 @@ __all__ = [
     "evaluate_async",
     "import_runs",
     "score",
+    "rewards",
 ]
 
 _HOMES = {
@@ -74,6 +78,7 @@ _HOMES = {
     "Session": "api.session",
     "Step": "runtime.types",
     "Store": "api.store",
+    "TurnRewards": "tracing.rewards.turns",
     "UsageError": "runtime.errors",
     "compare": "lab.comparison",
     "decompose_errors": "lab.run_reports",
@@ -82,6 +87,7 @@ _HOMES = {
     "evaluate_async": "lab.evaluating",
     "import_runs": "store.importers.importing",
     "score": "lab.run_reports",
+    "rewards": "api.turn_rewards.scoring",
 }
 """Where each name of `__all__` is defined."""
 

@@ -1,0 +1,240 @@
+"""`hopscope rewards`: write the rewards of the turns of stored runs for those who train agents."""
+
+import json as jsonlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hopscope.api import stored
+from hopscope.api.credit_games import Against, Mode, Over
+from hopscope.api.credit_runs import Given
+from hopscope.api.views import render
+from hopscope.cli.commands.run import Database, ThinkingSpec
+from hopscope.cli.options import code_options, measuring
+from hopscope.cli.options.help import MEASURING, MODELS, PLACES
+from hopscope.cli.options.written import Overwrite, check_free
+from hopscope.runtime import specs
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from hopscope.tracing.rewards.turns import TurnRewards
+
+REASONS = 5
+"""The largest number of reasons printed."""
+
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN|EXPERIMENT",
+        help="Names of experiments, or ids of runs or their beginnings.",
+    ),
+]
+
+
+def rewards(
+    runs: Runs,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            envvar="HOPSCOPE_REWARDS_FORMAT",
+            help="The trainer that reads the file: trl, verl, prime-rl or areal; jsonl has all "
+            "that is known.",
+        ),
+    ] = "jsonl",
+    meter: Annotated[
+        str,
+        typer.Option(
+            "--meter",
+            metavar="METER",
+            callback=code_options.of_component,
+            envvar="HOPSCOPE_REWARDS_METER",
+            help="The meter of the belief; see `hopscope list meters`.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = "seper",
+    rule: Annotated[
+        str,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            envvar="HOPSCOPE_REWARDS_RULE",
+            help="The rule that shares the gain: trajectory, shapley or leave-one-out.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = "trajectory",
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            "--reader",
+            metavar="READER",
+            callback=code_options.of_component,
+            envvar="HOPSCOPE_REWARDS_READER",
+            help="Measure the runs with this reader, as `hopscope credit` does, unless that is "
+            "done. By default nothing is measured: stored credits are read.",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    thinking: ThinkingSpec = None,
+    entailment: Annotated[
+        str | None,
+        typer.Option(
+            "--entailment",
+            metavar="NAME",
+            callback=code_options.of_component,
+            help="With --reader: the judge of equal meaning; by default the experiment's.",
+            envvar="HOPSCOPE_ENTAILMENT",
+            rich_help_panel=MODELS,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --reader: answers sampled for each belief; by default the experiment's.",
+            envvar="HOPSCOPE_SAMPLES",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="With --reader: the seed of all sampling; by default the run's.",
+            envvar="HOPSCOPE_SEED",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-o",
+            metavar="KEY=VALUE",
+            callback=code_options.of_component,
+            help="With --reader: an option of the meter or rule; repeatable. [env var: "
+            "HOPSCOPE_METER_OPTIONS, one a line]",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    file: code_options.Files = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            envvar="HOPSCOPE_REWARDS_OUT",
+            help="The file to write; by default stdout.",
+            rich_help_panel=PLACES,
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    db: Database = None,
+) -> None:
+    """Write the reward of each search of stored runs, for those who train search agents.
+
+    A reward is a share of the gain in belief in the gold answer. An experiment that was measured
+    needs no model. Rewards that were not measured are null; if a whole run was not, the exit code
+    is 1.
+    """
+    from hopscope.api.turn_rewards import scoring
+    from hopscope.api.turn_rewards import stored as of_stored
+    from hopscope.runtime import components
+    from hopscope.runtime.errors import UsageError
+    from hopscope.store.store import Store
+    from hopscope.tracing.rewards import formats
+
+    sharing = scoring.checked_rule(rule)
+    [named] = measuring.meters([meter])
+    writer: formats.RewardFormat = components.load(formats, form.replace("-", "_")).build()
+    if writer.levels and not sharing.telescopes:
+        raise UsageError(
+            f"{form} takes levels, and shares by {rule} do not sum to the outcome, so there are "
+            "none: choose --rule trajectory or shapley"
+        )
+    if out is not None:
+        check_free([out], overwrite=overwrite)
+    tally = _Tally(hint=reader is None)
+    with Store.open(db, create=False, reading=reader is None) as store:
+        ids = stored.ids(store, runs)
+        if reader is None:
+            found = of_stored.known(store, ids, meter=named, rule=sharing)
+        else:
+            given = Given(
+                rules=(sharing,),
+                meters=(named,),
+                corpus=None,
+                reader=reader,
+                thinking=thinking,
+                entailment=entailment,
+                samples=samples,
+                seed=seed,
+                options=specs.pairs(option or code_options.lines("HOPSCOPE_METER_OPTIONS")),
+                counterfactual=Against.empty,
+                mode=Mode.frozen,
+                over=Over.steps,
+                golds=(),
+            )
+            found = of_stored.measured(store, ids, given, meter=named, rule=sharing)
+        _write(writer.lines(tally.counted(found)), out)
+    render.progress("")
+    tally.tell()
+    if tally.missing:
+        raise typer.Exit(1)
+
+
+class _Tally:
+    """Counts what was measured."""
+
+    def __init__(self, *, hint: bool) -> None:
+        """
+        Args:
+            hint: says how runs without credits are measured.
+        """
+        self.runs = self.turns = self.missing = 0
+        self._reasons: Counter[str] = Counter()
+        self._hint = "; give --reader to measure them" if hint else ""
+
+    def counted(self, found: "Iterable[TurnRewards]") -> "Iterator[TurnRewards]":
+        """The same rewards, none before the first run that was measured.
+
+        Raises:
+            UsageError: no run was measured.
+        """
+        from hopscope.runtime.errors import UsageError
+
+        before: list[TurnRewards] = []
+        for each in found:
+            self.runs += 1
+            self.turns += len(each.turns)
+            self.missing += each.provenance is None
+            if each.reason is not None:
+                self._reasons[each.reason] += 1
+            before.append(each)
+            if self.missing < self.runs:
+                yield from before
+                before.clear()
+        if self.missing == self.runs:
+            raise UsageError(f"nothing is measured: {next(iter(self._reasons))}{self._hint}")
+
+    def tell(self) -> None:
+        render.note(f"{self.turns} turns of {self.runs} runs")
+        for reason, count in self._reasons.most_common(REASONS):
+            render.note(f"{count} runs lack a reward: {render.plain(reason)}")
+        if self.missing:
+            render.note(f"{self.missing} runs are not measured{self._hint}")
+
+
+def _write(lines: "Iterable[JsonValue]", out: Path | None) -> None:
+    if out is None:
+        for line in lines:
+            render.say(jsonlib.dumps(line, allow_nan=False))
+        return
+    from hopscope.lab.export.sheets import whole
+
+    with whole(out) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        for line in lines:
+            print(jsonlib.dumps(line, ensure_ascii=False, allow_nan=False), file=file)
