@@ -1,5 +1,4 @@
-"""Credits of several stored runs, each measured as it or its experiment was unless told
-otherwise."""
+"""Credits of several stored runs, by default each with the settings of its run or experiment."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -19,17 +18,17 @@ class Credited(NamedTuple):
     """A run that was measured."""
 
     label: str
-    """Of its arm, or its workflow."""
+    """The label of its arm, else its workflow."""
     run: Run
     found: Appraised
     known: bool
-    """It had been measured in the same way before."""
+    """Whether the same credits were stored already."""
     not_shared: dict[str, list[str]]
-    """As of `Crediting.not_shared`."""
+    """As in `Crediting.not_shared`."""
 
 
 class Creditings:
-    """One `Crediting` for each of the settings that the runs' defaults lead to."""
+    """One `Crediting` for each of the runs' different settings."""
 
     def __init__(self, store: Store, settings: Given | Wanted) -> None:
         """Settings that are `Wanted` hold for all runs, `Given` ones with the defaults of each."""
@@ -44,7 +43,7 @@ class Creditings:
 
         Args:
             ids: of runs, with the arm of those that an experiment names.
-            again: measures runs of experiments also where that was done in the same way before.
+            again: measures runs of experiments again that have the same credits already.
 
         Raises:
             HopscopeError: the only run cannot be measured, or the settings fit no run.

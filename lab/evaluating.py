@@ -1,8 +1,7 @@
 """A whole dataset by one or more workflows, from Python: `hopscope eval` with a session's parts.
 
-An experiment whose parts are all named is the one that the command would make: either goes on with
-what the other began. Parts in memory stand in its settings by the names they have, from which they
-cannot be built again.
+If all parts are named, the experiment equals that of the command, and either resumes the other's.
+The settings contain the names of parts in memory, which cannot rebuild them.
 """
 
 import asyncio
@@ -46,24 +45,24 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 IN_MEMORY = "questions in memory"
-"""Stands for the file of an experiment whose questions come from none."""
+"""The name of the file in an experiment with questions in memory."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What became of the questions of a dataset. A notebook shows its means."""
+    """The results of an experiment. A notebook shows its means."""
 
     name: str
     store: Store
-    """Where it is kept; of the session that made it, and open as long as that."""
+    """The session's store, open as long as the session."""
 
     @property
     def progress(self) -> Progress:
-        """How many items are where."""
+        """The numbers of items by status."""
         return self.store.experiments.progress(self.name)
 
     def runs(self) -> Iterator[MeasuredRun]:
-        """The runs there are, question by question, each loaded when it is wanted."""
+        """The finished runs, question by question, each loaded at its iteration."""
         for item in self.store.experiments.items(self.name):
             if item.outcome is not None:
                 id = item.outcome.run_id
@@ -84,8 +83,8 @@ class Experiment:
         self.compare().show()
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One row for each question and workflow: the question, what became of it, and the total by
-        each meter, which is None where it was not measured."""
+        """One row for each question and workflow: the question, its result, and the total by each
+        meter, None if unmeasured."""
         credits = self.store.experiments.credits(
             self.name, rules=["total"], passages=False, appraisal=ORIGINAL
         )
@@ -136,8 +135,8 @@ def evaluate(
     threads: int = 1,
     retry_failed: bool = False,
 ) -> Experiment:
-    """Answer and measure all questions by each workflow, and keep them as an experiment. What is
-    done is kept: the same call goes on where it stopped.
+    """Answer and measure all questions by each workflow, and store them as an experiment. Finished
+    items are kept: the same call resumes.
 
     It works in this process, with the parts of the session. `hopscope eval` has processes, clusters
     and estimates of the cost.
@@ -148,14 +147,14 @@ def evaluate(
         name: of the experiment; by default that of the data. Questions in memory need one.
         options: as of the session, and before those.
         k: passages per retrieval.
-        limit: asks only so many, the first by `order`; a larger one later adds to them.
-        threads: questions at a time; what they ask of the reader is computed together.
-        retry_failed: tries again what failed before.
+        limit: answers only this many, the first by `order`; a larger limit later adds questions.
+        threads: questions at a time; their requests to the reader are batched.
+        retry_failed: repeats failed items.
 
     Raises:
-        UsageError: something cannot be used, or an experiment of that name was begun otherwise.
-        CorpusError: the data are broken.
-        KeyboardInterrupt: Ctrl-C; what had begun was finished, and is kept.
+        UsageError: an argument cannot be used, or an experiment of this name has other settings.
+        CorpusError: the data are malformed.
+        KeyboardInterrupt: Ctrl-C; the questions in progress were finished and stored.
     """
     return _evaluate(
         session,
@@ -184,8 +183,8 @@ async def evaluate_async(
     threads: int = 1,
     retry_failed: bool = False,
 ) -> Experiment:
-    """`evaluate`, in a thread: the event loop goes on meanwhile. Once cancelled, it finishes the
-    questions that have begun, and keeps them."""
+    """`evaluate` in a thread, which leaves the event loop free. When cancelled, it finishes and
+    stores the questions in progress."""
     cancelled = Event()
     try:
         return await asyncio.to_thread(
@@ -274,7 +273,7 @@ def _dataset(data: str | Path | Iterable[Question], name: str | None) -> Dataset
     for of in ("id", "text"):
         values = [value for entry in entries if (value := getattr(entry.question, of))]
         if of == "text" and any(entry.question.id for entry in entries):
-            continue  # ids tell equal texts apart
+            continue  # ids distinguish equal texts
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
             raise UsageError(f"data: two questions have the {of} {twice!r}; drop one")
@@ -363,5 +362,5 @@ def _bench(
         measuring = item_runner.measuring(plan.settings)
         made = ItemRunner(plan.name, deps, reader, session.entailment, measuring, live)
         for arm in plan.arms:
-            made.system(arm)  # tells what is wrong before any question is asked
+            made.system(arm)  # reports errors before the first question
         yield made

@@ -1,4 +1,4 @@
-"""Runs the validity suites by name, one after the other, each with the same readers and world."""
+"""Runs validity suites by name, one after the other, with the same readers and world."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,14 @@ SECONDS = {
     "step_credit": (0.5, 0.6),
     "workflows_by_k": (0.0, 2.1),
 }
-"""Of a suite by the embedded reader on one core: before the first question, and for each of
+"""Seconds of a suite by the embedded reader on one core: at its start, and for each question of
 `--limit`."""
 UNKNOWN = (1.0, 1.0)
-"""Of a suite that is not in there."""
+"""The seconds of a suite without an entry."""
 
 
 class Clock:
-    """How long suites take: guessed before, then by those that are done."""
+    """The time of suites: estimated at first, then corrected by finished suites."""
 
     def __init__(self, names: Sequence[str], limit: int) -> None:
         self._names = names
@@ -43,11 +43,11 @@ class Clock:
         several = f"{len(self._names)} suites: " if len(self._names) > 1 else "suite "
         long = f"about {_long(sum(self._left.values()))} on an idle core"
         if not embedded:
-            long = "how long that takes with this reader shows when the first is done"
+            long = "the first suite will show the time with this reader"
         return f"{several}{', '.join(self._names)}; {long}"
 
     def after(self, name: str, took: float) -> str:
-        """Count a suite that is done."""
+        """Count a finished suite."""
         self._guessed += self._left.pop(name)
         self._taken += took
         told = f"suite {name}: {took:.0f} s"
@@ -58,7 +58,7 @@ class Clock:
 
 
 def seconds(name: str, limit: int) -> float:
-    """About how long a suite takes."""
+    """The estimated time of a suite."""
     once, each = SECONDS.get(name, UNKNOWN)
     return once + each * limit
 
@@ -68,13 +68,13 @@ def _long(seconds: float) -> str:
 
 
 class Outcome(NamedTuple):
-    """What one suite found."""
+    """The result of one suite."""
 
     name: str
     tables: Sequence[Table]
-    """Empty where it failed."""
+    """Empty if it failed."""
     figures: dict[str, Measurement]
-    """By name; where it failed one, `error`, which has the reason."""
+    """By name; a failed suite has only `error`, with the reason."""
     failed: bool
 
 
@@ -93,10 +93,10 @@ class Suites:
     ) -> None:
         """
         Args:
-            names: without any all suites.
+            names: empty runs all suites.
             reader: named as for `parts.reader`.
-            other: a second reader of less ability, likewise; by default the small one that comes
-                with the package, where it does.
+            other: a weaker second reader, likewise; by default the small one of the package, if
+                installed.
             limit: questions of each kind.
             presets: named sets of options of the suites' meters.
 
@@ -119,7 +119,7 @@ class Suites:
         self._embedded = reader == parts.TINY
 
     def run(self) -> Iterator[Outcome]:
-        """Run them in turn. One that fails is an outcome, too, and the others go on."""
+        """Run the suites in turn. A failed suite is an outcome, too, and the others continue."""
         _log.warning(self._clock.before(embedded=self._embedded))
         for number, (name, build) in enumerate(self._suites.items(), start=1):
             _log.info(f"{name} ({number} of {len(self._suites)})")
@@ -141,6 +141,6 @@ class Suites:
 
 
 def _small() -> str | None:
-    """The second reader that comes with the package, where it does."""
+    """The second reader of the package, if installed."""
     folder = files("hopscope.lab.hopland").joinpath("small")
     return f"hf:{folder}" if folder.joinpath("config.json").is_file() else None

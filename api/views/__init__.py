@@ -1,1 +1,1 @@
-"""Runs and credits as a person sees them: on a terminal, in a notebook."""
+"""Views of runs and credits on a terminal and in a notebook."""

@@ -170,7 +170,7 @@ def _table(run: "Run", titles: dict[str, str], credits: "list[Credit]", digits: 
 
 
 def _place(who: Who) -> tuple[bool, int, bool]:
-    """Steps in order with their passages, whose order is kept, below; the run as a whole last."""
+    """Steps in order, each followed by its passages in order; the whole run last."""
     step, passage = who
     return step is None, step or 0, passage is not None
 

@@ -9,7 +9,7 @@ import unicodedata
 from io import TextIOWrapper
 
 PLAIN = "hopscope-plain"
-"""Under which `codecs` knows what stands in."""
+"""The name of the error handler in `codecs`."""
 SIMILAR = {
     ">": "→≥",
     "<": "←≤",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> "pd.DataFrame":
-    """The rows under these columns, which also stand without rows.
+    """The rows as a data frame with these columns, also without rows.
 
     Raises:
         UsageError: pandas is not installed.

@@ -43,7 +43,7 @@ class Grid:
     """Whether columns that do not fit follow below, beside those of rank 0 again."""
     headed: bool = True
     more: str = "--json has them"
-    """Where to find columns left out."""
+    """The hint on columns left out."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
@@ -81,7 +81,7 @@ class Grid:
 
     @cached_property
     def _natural(self) -> list[int]:
-        """What each column takes if nothing is broken; found once, as there may be many rows."""
+        """The width of each column without line breaks; computed once, as rows may be many."""
         headings = [[column.heading for column in self.columns]] if self.headed else []
         return [
             max((_width(row[place]) for row in [*headings, *self.rows]), default=0)
@@ -89,10 +89,10 @@ class Grid:
         ]
 
     def _widths(self, places: Sequence[int], width: int) -> dict[int, int]:
-        """Each column's: what it would take, and those that wrap share what there is."""
+        """The width of each column: its natural one, or for wrapping ones a share of the rest."""
         natural = {place: self._natural[place] for place in places}
         widths = {place: self._narrowest(place) for place in places}
-        # On a terminal too narrow for the least of all, those that wrap give way, the widest first.
+        # On a very narrow terminal the wrapping columns shrink, the widest first.
         wrapping = [place for place in places if self.columns[place].wraps is not None]
         while sum(widths.values()) + GAP * (len(places) - 1) > width:
             broad = max(wrapping, key=lambda place: widths[place], default=None)
@@ -132,6 +132,6 @@ def _text(cell: Cell) -> Text:
 
 
 def _width(cell: Cell) -> int:
-    """Of its longest line."""
+    """The width of its longest line."""
     text = cell.plain if isinstance(cell, Text) else cell
     return max(map(cell_len, text.split("\n")))

@@ -85,13 +85,12 @@ def say(text: str, *, stderr: bool = False) -> None:
 
 
 def note(message: str) -> None:
-    """A remark for the person at the terminal. Further lines are indented, so that no message
-    can look like two."""
+    """Print a remark on stderr. Further lines are indented, so that no message looks like two."""
     say("\n  ".join(f"hopscope: {message}".splitlines()), stderr=True)
 
 
 def progress(message: str) -> None:
-    """Say what is going on, on one line that the next message replaces; silent without a
+    """Print the progress on one line, which the next message replaces; silent without a
     terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{plain(message)}", end="", file=sys.stderr, flush=True)
@@ -103,7 +102,7 @@ def plain(text: str | None) -> str:
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON in which a terminal finds nothing to obey: such characters are escaped."""
+    """Print JSON, with the control characters of terminals escaped."""
     ascii_only = not carries_everything()
     text = jsonlib.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False)
     return UNSAFE.sub(lambda found: jsonlib.dumps(found[0])[1:-1], text)

@@ -1,6 +1,6 @@
 """The table of a run: one line per step with its credit, totals below.
 
-A terminal too narrow for the table gets the same as labelled lines.
+On a narrow terminal labelled lines replace the table.
 """
 
 from collections.abc import Iterable
@@ -204,7 +204,7 @@ def several(count: int, noun: str) -> str:
 
 
 def money(cost: float, currency: str) -> str:
-    """To the ten-thousandth, or to two digits where that is less."""
+    """The cost to the ten-thousandth, or to two digits if smaller."""
     return f"{cost:,.4f} {currency}" if cost >= 0.001 else f"{cost:.2g} {currency}"
 
 

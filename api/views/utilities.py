@@ -30,7 +30,7 @@ class Shown(NamedTuple):
 
     @property
     def bar_cells(self) -> int:
-        """The width of its bar; 0 where it has none."""
+        """The width of its bar; 0 without one."""
         return BAR_CELLS if self.display.full_bar else 0
 
     @property
@@ -60,7 +60,7 @@ class Shown(NamedTuple):
         return befores
 
     def cells(self, step: StepReport, before: float | None) -> list[str | Text]:
-        """As many as headings, and a bar where the meter has one."""
+        """As many cells as headings, and a bar if the meter has one."""
         bars = [Text("")] if self.display.full_bar else []
         match self.of(step):
             case Gain(value=value, delta=delta):
@@ -112,7 +112,7 @@ class Shown(NamedTuple):
                 yield f"{self.display.delta} {self.interval(whole)} (n {whole.n})"
 
     def number(self, value: float | None) -> str:
-        """A value of the meter; one that is a gain has its sign."""
+        """A value of the meter; a gain has its sign."""
         signed = not self.display.baseline
         return number(value, signed=signed, digits=self.display.digits)
 
@@ -131,12 +131,12 @@ class Shown(NamedTuple):
         return Text("█" * cells, style="green" if value > 0 else "red")
 
     def parts(self, found: RunReport) -> list[StepUtility | TotalUtility]:
-        """Of the run and of its steps; none of a meter whose values are gains."""
+        """The utilities of the run and of its steps; none for a meter whose values are gains."""
         return [p for p in _parts(found, self.meter) if p is not None and not isinstance(p, Gain)]
 
 
 def shown(found: RunReport) -> list[Shown]:
-    """The meters of a run that were measured, or without any those measured by default."""
+    """The measured meters of a run, else the default ones."""
     meters = list(found.total.meters)
     measured = [m for m in meters if any(_parts(found, m))]
     return [_shown(found, meter) for meter in measured or meters]

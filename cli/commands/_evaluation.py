@@ -1,4 +1,4 @@
-"""What `hopscope eval` shows while and after it works a plan off."""
+"""The work of `hopscope eval` on a plan, with its progress and its summary."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ IN_MEMORY = "sqlite://"
 
 
 class Execution(NamedTuple):
-    """The options of one command, which are no settings of the experiment."""
+    """The options of one command that are no settings of the experiment."""
 
     workers: Workers
     retry_failed: bool
@@ -42,10 +42,10 @@ class Execution(NamedTuple):
 
 
 def execute(plan: Plan, options: Execution) -> int:
-    """Do what is not done yet, or estimate it; the exit code.
+    """Run the remaining items, or estimate them. Returns the exit code.
 
     Raises:
-        UsageError: an experiment of that name was begun otherwise, or nothing like it can be begun.
+        UsageError: an experiment of this name has other settings, or its settings are invalid.
     """
     name, workers = plan.name, options.workers
 
@@ -103,7 +103,7 @@ def execute(plan: Plan, options: Execution) -> int:
 
 
 def _opened(options: Execution) -> Store:
-    """The store; a dry run makes none, and where there is none goes by an empty one."""
+    """The store; a dry run creates none and uses an empty one instead."""
     if not options.dry_run:
         return Store.open(options.db)
     try:
@@ -113,7 +113,7 @@ def _opened(options: Execution) -> Store:
 
 
 def _tell(store: Store, name: str, options: Execution) -> int:
-    """Show how it stands; the exit code."""
+    """Print the summary. Returns the exit code."""
     found = store.experiments.find(name)
     if options.json:
         evaluation_report.print_json(store, found)

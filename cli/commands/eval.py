@@ -27,7 +27,7 @@ from hopscope.cli.options.sample import Order
 
 
 class Where(StrEnum):
-    """Where workers are."""
+    """The place of the workers."""
 
     local = "local"
     ray = "ray"

@@ -1,8 +1,8 @@
 """A question's path: the utility and cost of stopping after each of its retrievals.
 
 Invariant: `stops[t]` is the result of stopping after t retrievals; the last one is the workflow's
-own end. A policy that refuses one retrieval ends the loop of `ircot` and `iter_retgen`, so what it
-would have got is one of the stops.
+own end. A policy that refuses one retrieval ends the loop of `ircot` and `iter_retgen`, so its
+result is one of the stops.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Stop(Record):
 
     utility: float
     tokens: int
-    """Of the whole run then, its answer included, without the cost of deciding."""
+    """Tokens of the whole run in this case, with its answer, without the cost of deciding."""
 
 
 class Path(Record):
@@ -37,8 +37,8 @@ class Path(Record):
     known: tuple[dict[str, float], ...]
     """The signals before each retrieval."""
     asked: tuple[dict[Stage, int], ...]
-    """Tokens that getting those of each stage takes, by whoever has those of the stage before and
-    nothing from earlier moments but the run's record."""
+    """Tokens that the signals of each stage cost, given those of the stage before and the run's
+    record."""
 
     @model_validator(mode="after")
     def _as_many(self) -> "Path":
@@ -48,7 +48,7 @@ class Path(Record):
 
     @property
     def retrievals(self) -> int:
-        """Of the workflow by itself."""
+        """The stop of the workflow itself."""
         return len(self.stops) - 1
 
     @property
@@ -59,7 +59,7 @@ class Path(Record):
 
 
 def moments(run: Run) -> list[Moment]:
-    """What was known before each retrieval of a run; decisions and drafts of a policy are not."""
+    """The moments before each retrieval of a run, without a policy's decisions and drafts."""
     found: list[Moment] = []
     for index, step in enumerate(run.steps):
         if not step.retrieved:
@@ -101,7 +101,7 @@ class Looked(NamedTuple):
 
 
 def looked(moment: Moment, reader: Reader) -> Looked:
-    """Look at all signals. What `reader` remembers counts as if it were asked.
+    """Compute all signals. The reader's cached replies count as requests, too.
 
     Raises:
         ReaderError: the model failed.
@@ -126,12 +126,12 @@ class Simulated(Record):
     stop: int
     """Retrievals."""
     tokens: int
-    """Of the run, the policy's decisions included."""
+    """Tokens of the run, including the policy's decisions."""
     utility: float
 
 
 def simulate(policy: Policy, found: Path, at: Sequence[Moment], reader: Reader) -> Simulated:
-    """The stop that a policy would have chosen on a path; what it asks is counted.
+    """The stop that a policy would have chosen on a path; its requests count.
 
     Args:
         at: the moments of the path's native run.

@@ -6,7 +6,7 @@ from hopscope.runtime.types import Question, Run
 
 
 def answer(workflow: Workflow, question: Question, deps: Deps) -> Run:
-    """A run, which may have failed. One that was interrupted is no failure: it ends the suite.
+    """A run, which may have failed. An interrupted run ends the suite.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, which the run has caught to keep its record.

@@ -1,8 +1,8 @@
 """The figures of a suite: its tables' cells by name, as scripts read them.
 
 Invariants: a row's texts name it and its measured cells are figures, so every figure has one name,
-`TABLE/ROW/COLUMN`; a figure that was not measured says why, in its record and beneath its table.
-Bare numbers, such as a column of counts, are remarks and no figures.
+`TABLE/ROW/COLUMN`; an unmeasured figure has a reason, in its record and below its table. Plain
+numbers, such as a column of counts, are no figures.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,5 @@
-"""The reader that answers if and only if it is shown every gold passage: what it says of evidence
-is the ceiling of any meter, and what a credit rule makes of it the ceiling of that rule.
+"""The reader that answers if and only if it is shown every gold passage. Its utilities are the
+ceiling of any meter, and its credit by a rule the ceiling of that rule.
 
 In a strict chain the values of the coalitions are those of an AND game: Shapley shares are 1/n
 each, leave-one-out is 1 each, and trajectory gives everything to the last: (0, ..., 0, 1).

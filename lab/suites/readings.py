@@ -35,7 +35,7 @@ class Reading(NamedTuple):
     utilities: dict[Score, Measurement]
     """GroGU by score."""
     right: bool | None
-    """Whether its greedy answer holds the gold one; None where there is no answer."""
+    """Whether its greedy answer contains a gold; None without an answer."""
 
     def utility(self, score: Score) -> float | None:
         return self.utilities[score].value
@@ -50,8 +50,8 @@ NO_ANSWER = "the reader gave no answer"
 def read(
     reader: Reader, items: Sequence[Item], asked: Sequence[Sequence[Context]]
 ) -> list[list[Reading]]:
-    """Each question with each of its contexts. The reader should remember its answers, as every
-    score asks for the same ones.
+    """Read each question with each of its contexts. The reader should cache its answers, which all
+    scores share.
 
     Raises:
         ReaderError: the model failed.
@@ -76,8 +76,8 @@ def _read(reader: Reader, question: Question, shown: Sequence[Context]) -> list[
 
 
 def compare(score: Score, one: Reading, other: Reading) -> int | None:
-    """The sign of the difference in utility: 1 where it is higher with the one; None where either
-    was not measured."""
+    """The sign of the difference in utility: 1 if the first is higher; None if either is
+    unmeasured."""
     a, b = one.utility(score), other.utility(score)
     return None if a is None or b is None else (a > b) - (a < b)
 

@@ -33,7 +33,7 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Estima
 SIZES = (1, 5, 10, 15, 20)
 REPETITIONS = 5
 SHARE = 8
-"""One question in so many: each context takes a hundred samples."""
+"""One question in this many: each context takes a hundred samples."""
 
 QuestionContexts = tuple[Question, Contexts]
 Grid = list[list[list[float | None]]]
@@ -133,8 +133,8 @@ def _correlation(pairs: Pairs, grid: Grid) -> tuple[Measurement, Measurement]:
 
 
 def _spread(grid: Grid, bootstrap: Bootstrap) -> list[Estimate]:
-    """The mean over questions of the standard deviation of the belief on gold over repetitions, and
-    what part of the mean belief it is."""
+    """The mean over questions of the belief's standard deviation with gold over repetitions, and
+    its ratio to the mean belief."""
     by_question = [
         [value for row in repeated if (value := row[1]) is not None]
         for repeated in zip(*grid, strict=True)

@@ -1,10 +1,10 @@
 """Correlations and AUROC over pairs of a score and a truth, resampled by question.
 
-Pairs of one question are no independent draws, so whole questions are drawn, and the same ones
-whatever is computed from them: differences are paired. Intervals are the bootstrap's percentiles,
-corrected for bias (Efron 1981) and expanded to what Student's t asks for with so many questions
-(Hesterberg 2015). They are left out below five questions, and where resampling changes nothing; but
-a perfect correlation has the interval of `tracing.statistics.correlation.perfect`.
+Pairs of one question are dependent, so whole questions are drawn, the same ones for all statistics:
+differences are paired. Intervals are the bootstrap's percentiles, corrected for bias (Efron 1981)
+and expanded to Student's t for the number of questions (Hesterberg 2015). They are left out below
+five questions, and if resampling changes nothing; but a perfect correlation has the interval of
+`tracing.statistics.correlation.perfect`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Pairs:
-    """Scores beside what is true, in one order."""
+    """Scores and true values, in one order."""
 
     truth: Sequence[float]
     question: Sequence[int]
@@ -89,8 +89,8 @@ class Pairs:
         )
 
     def auroc(self, scores: Sequence[float | None]) -> Measurement:
-        """How often a pair whose truth is 1 has the higher score than one whose truth is 0; ties
-        count half (Mann and Whitney 1947)."""
+        """AUROC: the share of pairs of a true 1 and a true 0 in which the 1 has the higher score;
+        ties count half (Mann and Whitney 1947)."""
         kept = [place for place, score in enumerate(scores) if score is not None]
         score = np.array([scores[place] for place in kept], float)
         truth = np.array([self.truth[place] for place in kept], float)
@@ -127,12 +127,12 @@ class Pairs:
         return found, len(kept)
 
     def _clusters(self, kept: Sequence[int]) -> tuple[int, Integers]:
-        """How many questions there are, measured or not, and that of each pair."""
+        """The number of questions, measured or not, and the question of each pair."""
         questions = max(self.question, default=-1) + 1
         return questions, np.array([self.question[place] for place in kept], np.int64)
 
     def _counts(self, questions: int) -> Integers:
-        """How often each question was drawn, (1 + resample, question); first, each once."""
+        """The number of draws of each question, (1 + resample, question); first, each once."""
         if not questions:
             return np.zeros((1, 0), np.int64)
         rng = np.random.default_rng(self.seed)
@@ -155,7 +155,7 @@ class Pairs:
 
 
 def _tails(value: float, drawn: Floats, questions: int) -> Floats:
-    """Which quantiles of the resamples are the ends of the interval."""
+    """The quantiles of the resamples at the ends of the interval."""
     # Half of those that equal the value count as below it.
     rank = ((drawn < value).sum() + (drawn <= value).sum()) / (2 * len(drawn))
     least = 1 / (2 * len(drawn))

@@ -1,11 +1,10 @@
 """The metrics of SePer's Table 2: SePer and its rivals, on the same sampled replies.
 
-Each scores how well the reader answers from a context, higher is better; the utility of the
-context is its score minus the closed-book score, for all metrics. Metrics of answers are means
-over the replies, as in the paper; perplexity and entropy count negatively. Two models judge
-answers: the embedded one of answer equivalence, which is no language model, and the reader itself,
-asked whether its commonest reply and the gold say the same. A reader that does not follow that
-instruction vouches for equal words only, and then says what exact match says.
+Each metric scores the reader's answers from a context, higher is better; a context's utility is its
+score minus the closed-book score. Metrics of answers are means over the replies, as in the paper;
+perplexity and entropy count negatively. Two models judge answers: the embedded one of answer
+equivalence, which is no language model, and the reader itself, which compares its most common reply
+with the gold. A reader that does not follow this prompt accepts equal words only, as exact match.
 
 Source: Dai et al. 2025 (arXiv 2503.01478), section 4.1.2.
 """
@@ -45,7 +44,7 @@ class ContextScores(NamedTuple):
     """Scores of one metric for contexts of one question."""
 
     values: list[float | None]
-    """Of each context; None where it was not measured."""
+    """The score of each context; None if unmeasured."""
     reason: str = ""
     """The reason for the first None."""
 
@@ -57,11 +56,11 @@ class Scores:
     of_belief: Mapping[str, Callable[[Belief], float | None]]
     of_answers: Mapping[str, AnswerMetric | str]
     judge: AnswerMetric
-    """Of the commonest reply to a context, as it costs a call."""
+    """Judges only the most common reply to a context, as it costs a call."""
 
     @property
     def names(self) -> list[str]:
-        """In the order of the paper's table, ours first."""
+        """Names in the order of the paper's table, Hopscope's own first."""
         return [*self.of_belief, *self.of_answers, JUDGE]
 
     def tell(

@@ -1,9 +1,9 @@
 """The same passages and another reader: GroGU depends on the reader.
 
-*readers*: on how many passages two readers disagree whether they help, and on how many pairs of
-passages which helps more. *layouts*: how often each is right where the same ten passages are
-laid out as its own GroGU, or the other's, would have them. A utility of documents as such would
-have no disagreement, and the other's choice were as good as the own.
+*readers*: the share of passages with different signs of utility by two readers, and of pairs of
+passages in different order. *layouts*: the accuracy of each reader with the same ten passages in
+the layout of its own GroGU or of the other's. A reader-independent utility of documents would have
+no disagreement, and both layouts would be equally good.
 
 Source: GroGU (2026), section 4.3, Figure 2 and Table 4.
 """
@@ -37,7 +37,7 @@ HEADINGS: dict[str, str] = dict(SCORES)
 
 
 def layouts(item: Item, others: Context) -> list[Context]:
-    """The gold passages before, amid and after the others."""
+    """The gold passages before, between and after the others."""
     half = len(others) // 2
     return [
         (*item.gold, *others),

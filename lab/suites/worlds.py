@@ -1,8 +1,8 @@
-"""The inputs of a suite: readers, and a world of known facts, made from a seed.
+"""The inputs of a suite: readers, and a world of known facts, generated from a seed.
 
 Invariants: the same seed gives the same world, questions and passages; the first n questions are
-the same whatever the limit; the world's names are those of tests, which no reader was trained on,
-and its questions end in facts that stand in one passage each, so closed book nobody knows them.
+the same for every limit; the world's names are test names, which no reader was trained on, and its
+questions end in facts of one passage each, so no reader knows them closed book.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ from hopscope.tracing.meters.seper import SePer
 from hopscope.tracing.wrappers.cached import CachedEntailment, CachedReader
 
 SCALE = 64
-"""Of the world: 1,152 entities in some 1,300 passages."""
+"""Scale of the world: 1,152 entities in some 1,300 passages."""
 TRIES = 500
-"""Draws in a row without a new question after which the world holds no more."""
+"""After this many draws without a new question the world has no more."""
 METERS = ("seper",)
 """The meters whose options a preset can set."""
 NO_PRESETS = Presets()
@@ -55,7 +55,7 @@ class Item:
         return self.facts[-1].object
 
     def holds(self, passages: Sequence[Passage]) -> float:
-        """The share of the gold passages that are among these: k/n."""
+        """The share of the gold passages among these: k/n."""
         shown = {passage.key for passage in passages}
         return sum(passage.key in shown for passage in self.gold) / len(self.gold)
 
@@ -71,7 +71,7 @@ class SuiteInputs:
     entailment: Entailment
     """Decides which answers mean the same; exact for the names and years of this world."""
     seed: int
-    """Of the world, of what is drawn from it, and of sampling."""
+    """The seed of the world, of draws from it, and of sampling."""
     limit: int
     """Questions of a suite, at most."""
     world: World
@@ -126,8 +126,8 @@ class SuiteInputs:
         return list(found.values())
 
     def distractors(self, item: Item, n: int) -> tuple[Passage, ...]:
-        """The first `n` passages that the search finds for the question and that help with it in
-        no way: neither gold nor with the answer in them."""
+        """The first `n` distractors by the search: passages that are neither gold nor contain the
+        answer."""
         found: list[Passage] = []
         depth = n + len(item.gold)
         while len(found) < n and depth < 2 * len(self.world.tellings):
@@ -137,7 +137,7 @@ class SuiteInputs:
         return tuple(found[:n])
 
     def unrelated(self, item: Item, n: int) -> tuple[Passage, ...]:
-        """`n` different passages drawn at random of those that help in no way."""
+        """`n` different random passages that are neither gold nor contain the answer."""
         rng = Random(f"random {self.seed} {item.question.id}")
         drawn = rng.sample(self.passages, len(self.world.tellings))
         return tuple([passage for passage in drawn if useless(item, passage)][:n])

@@ -48,7 +48,7 @@ class EventLoop:
 
 
 def _run(runner: asyncio.Runner) -> None:
-    """Until it is stopped; what is not done then is cancelled and may clean up."""
+    """Run until stopped; then cancel unfinished coroutines, which may clean up."""
     with runner:
         while True:
             # `sys.exit` in a coroutine stops the loop, too; only a running loop tells the caller.

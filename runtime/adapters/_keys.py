@@ -67,10 +67,10 @@ def keys(
         inputs: the keys that the graph takes.
         state: the keys of its state.
         private: those and the keys that only some nodes are given.
-        ports: whether the run's retriever tells what was retrieved, where no key does.
+        ports: whether the run's retriever records the retrieved passages if no key has them.
 
     Raises:
-        UsageError: a key is not there, or it is open which one is meant.
+        UsageError: a key does not exist, or several fit.
     """
     asked = _one(name, "question", question, QUESTION, inputs, first=True)
     found = None
@@ -97,7 +97,7 @@ def _one(
     first: bool = False,
     optional: bool = False,
 ) -> str | None:
-    """The key given, or the only usual one that is there, or the first; else the conversation."""
+    """The given key, else the only existing usual one, or the first; else the conversation."""
     if given != AUTO:
         if given not in there:
             raise UsageError(

@@ -8,7 +8,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Scored, ScoreRequest
 
 Asking = Callable[[], AbstractContextManager[Deps]]
-"""Gives the recording ports of the calling node."""
+"""Returns the recording ports of the calling node."""
 
 
 def routed(deps: Deps, asking: Asking) -> Deps:

@@ -27,7 +27,7 @@ class Task:
     """One execution of a node."""
 
     name: str
-    """Of the node."""
+    """The node's name."""
     input: Any
     span: Span
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -59,7 +59,7 @@ class Task:
         return [each for each in self.added(key) if not _same(each, self.given(key))]
 
     def added(self, key: str) -> list[Any]:
-        """What it wrote under a key; of a list that goes on where the given one ends, the rest."""
+        """The value that it wrote under a key; of a list that extends the given one, the rest."""
         given = self.given(key)
         return [_rest(each, given) for each in self.writes.get(key, ())]
 
@@ -71,7 +71,7 @@ class Task:
         return [message for message in written if message.id is None or message.id not in before]
 
     def texts(self, *, without: str | None) -> dict[str, str]:
-        """All that it wrote, as text, but what stands under one key."""
+        """All its writes as text, except those under one key."""
         found = {key: self.own(key) for key in self.writes if key not in (without, MESSAGES)}
         told = {key: text(values[-1]) for key, values in found.items() if values}
         if said := [spoken(message) for message in self.messages]:
@@ -79,14 +79,14 @@ class Task:
         return told
 
     def says(self, *, without: str | None) -> bool:
-        """Whether it wrote text, likewise, that a model may have made."""
+        """Whether it wrote text that a model may have made, except under one key."""
         keys = (key for key in self.writes if key not in (without, MESSAGES))
         words = any(_is_text(each) for key in keys for each in self.own(key))
         return words or any(not isinstance(message, ToolMessage) for message in self.messages)
 
     @property
     def counted(self) -> Usage | None:
-        """What the messages of models say that they cost; None where none does."""
+        """The usage in the messages of models; None without any."""
         told = [m.usage_metadata for m in self.messages if isinstance(m, AIMessage)]
         spent = [_spent(usage) for usage in told if usage]
         return sum(spent, Usage()) if spent else None
@@ -103,7 +103,7 @@ def messages(value: Any) -> list[BaseMessage]:
 
 
 def text(value: Any) -> str:
-    """A value as text: strings and messages are theirs, several strings are lines, all else is
+    """A value as text: a string or message itself, several strings as lines, other values as
     JSON."""
     if _is_text(value):
         return value if isinstance(value, str) else "\n".join(value)
@@ -150,7 +150,7 @@ def _rest(written: Any, given: Any) -> Any:
 def _same(one: Any, other: Any) -> bool:
     try:
         return one is other or bool(one == other)
-    except (TypeError, ValueError):  # arrays are equal in each place only
+    except (TypeError, ValueError):  # comparison of arrays is elementwise
         return False
 
 

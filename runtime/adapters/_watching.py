@@ -40,7 +40,7 @@ class Rules:
     """The rules of reading a graph's state."""
 
     name: str
-    """Of the graph, for errors and as the source of its passages."""
+    """The graph's name, for errors and as the source of its passages."""
     keys: Keys
     ports: bool
     """Whether its nodes call the run's ports, which record the calls."""
@@ -80,11 +80,11 @@ class Watch:
         return held if answer is None else {**held, "answer": answer}
 
     def note(self, mode: str, event: Any) -> bool:
-        """Take the next event of the stream; whether there are new steps.
+        """Process the next event of the stream. True if there are new steps.
 
         Raises:
             UsageError: the graph waits for a person.
-            RetrieverError: what should be documents are none.
+            RetrieverError: the documents' key has other values.
         """
         if mode == "values":
             self._values = event
@@ -111,10 +111,10 @@ class Watch:
         return False
 
     def settle(self) -> bool:
-        """Make steps of the nodes that are done; whether there were any.
+        """Make steps of the finished nodes. True if there were any.
 
         Raises:
-            RetrieverError: what should be documents are none.
+            RetrieverError: the documents' key has other values.
         """
         done, self._done = self._done, []
         last = next((task for task in reversed(done) if self._written(task)), None)
@@ -150,15 +150,15 @@ class Watch:
             task.span.end()
 
     def ports(self) -> Deps:
-        """The run's ports, which know what each node asks."""
+        """The run's ports, which record the requests of each node."""
         return routed(self._deps, self._asking)
 
     @contextmanager
     def _asking(self) -> Iterator[Deps]:
-        """The ports for the node that is asking now.
+        """The ports of the calling node.
 
         Raises:
-            ReaderError: it cannot be told which one that is.
+            ReaderError: the calling node is unknown.
         """
         try:
             # Of the outermost graph first: "node:task|node:task".
@@ -204,7 +204,7 @@ class Watch:
         return step
 
     def _written(self, task: Task) -> list[Any]:
-        """The documents that the node wrote. One that has retrieved before may find the same."""
+        """The documents that the node wrote. A node that has retrieved before may repeat some."""
         if self._rules.documents is None:
             return []
         if task.name in self._retrieving:
@@ -212,7 +212,7 @@ class Watch:
         return task.own(self._rules.documents)
 
     def _found(self, task: Task) -> tuple[list[Hit], list[str]]:
-        """The documents that the node wrote, and what it would have searched for."""
+        """The documents that the node wrote, and its query."""
         if task.log.queries:
             return task.log.hits, task.log.queries
         if self._rules.keys.documents == MESSAGES:

@@ -28,14 +28,14 @@ ACCEPTED = (
 
 
 def ranking(found: Any, *, source: str, k: int | None = None) -> list[Hit]:
-    """The first k different passages of what a search returned, or all; `source` says where they
-    came from, where they do not say so themselves.
+    """The first k different passages of a search's result, or all; `source` is their default
+    source.
 
-    The order counts: where a score is missing, or scores rise down the ranking, as distances do,
-    all are 1, 1/2, 1/3, ... by place.
+    The order counts: if a score is missing, or scores rise down the ranking, as distances do, all
+    scores are 1, 1/2, 1/3, ... by place.
 
     Raises:
-        MalformedRecordError: there is something else than passages in it, or instead of it.
+        MalformedRecordError: the result contains something else than passages, or is none.
     """
     kept: dict[str, tuple[Passage, float | None]] = {}
     for passage, score in _read_all(found) if k != 0 else ():
@@ -57,7 +57,7 @@ def ranking(found: Any, *, source: str, k: int | None = None) -> list[Hit]:
 
 
 def _read_all(found: Any) -> Iterator[tuple[Passage, float | None]]:
-    """Passages with their scores, those without a text left out.
+    """Passages with their scores, without those that lack a text.
 
     Raises:
         MalformedRecordError: as `ranking`.
@@ -80,15 +80,15 @@ def _read_all(found: Any) -> Iterator[tuple[Passage, float | None]]:
 
 
 def _is_one(found: Iterable[Any]) -> bool:
-    """Whether that is one passage, or what else can be iterated without being many."""
+    """Whether the value is one passage, or another iterable that is not a list of passages."""
     return isinstance(found, str | bytes | Mapping | BaseModel) or hasattr(found, "page_content")
 
 
 def _read(item: Any) -> tuple[Passage, float | None] | None:
-    """A passage and its score; None where it has no text.
+    """A passage and its score; None without a text.
 
     Raises:
-        MalformedRecordError: it is no passage.
+        MalformedRecordError: the value is no passage.
     """
     if isinstance(item, tuple) and len(item) == 2 and _is_number(item[1]):
         read = _read(item[0])
@@ -109,8 +109,7 @@ def _read(item: Any) -> tuple[Passage, float | None] | None:
 
 
 def _fields(item: Any) -> dict[str, Any]:
-    """The fields of a dict or an object, those of its metadata included, without those that are
-    None.
+    """The fields of a dict or an object and of its metadata, without None.
 
     Raises:
         MalformedRecordError: it is neither.

@@ -4,8 +4,8 @@
     tokenizer = AutoTokenizer.from_pretrained("my/model")
     reader.of_model(model, tokenizer)
 
-Invariants: it computes what the reader `hf` computes with the same weights, to the last digit; the
-model and the tokenizer are afterwards as they were before.
+Invariants: its results equal those of the reader `hf` with the same weights, to the last digit; the
+model and the tokenizer stay unchanged.
 """
 
 import copy
@@ -30,9 +30,9 @@ from hopscope.runtime.readers.hf import PREFIX_CACHE
 from hopscope.runtime.thinking.marks import Thinking
 
 SAMPLED = 1 << 14
-"""Most numbers of each weight in the fingerprint."""
+"""The most numbers of each weight in the fingerprint."""
 ELSEWHERE = frozenset({"_name_or_path", "_commit_hash", "transformers_version"})
-"""Of a configuration, what says where it came from and not what the model computes."""
+"""Entries of a configuration that name its origin and do not affect results."""
 
 
 def of_model(
@@ -44,32 +44,30 @@ def of_model(
     prefix_cache: int = PREFIX_CACHE,
     thinking: Thinking = "auto",
 ) -> Reader:
-    """A reader over a causal language model of transformers that is loaded already.
+    """A reader over a loaded causal language model of transformers.
 
-    The model computes where it is and in the precision it has. Dropout is off while it computes: a
-    model in training mode is put back into it after each call. The tokenizer is copied. When the
-    weights change (training, `load_state_dict`, `to`), the reader refuses to go on, because its
-    name and the keys and values it keeps are of the weights before: make a new one.
+    The model computes on its device and in its precision. Dropout is off during computation; a
+    model in training mode returns to it after each call. The tokenizer is copied. When the weights
+    change (training, `load_state_dict`, `to`), the reader refuses further requests, because its
+    name and its kept keys and values belong to the earlier weights: make a new reader.
 
-    The reader is called `NAME@loaded-FINGERPRINT`, with `:bfloat16` and the like if it is not in
-    float32. The fingerprint is of weights (of large ones by samples), configuration and tokenizer;
-    it is another one than that of the folder the model came from, which `hf` names readers by.
-    Where weights of an unusual kind cannot be looked at, it is `NAME@loaded`.
+    The reader's name is `NAME@loaded-FINGERPRINT`, with `:bfloat16` and the like if it is not in
+    float32. The fingerprint covers weights (large ones by samples), configuration and tokenizer; it
+    differs from the fingerprint of the model's folder in the names of `hf`. If weights of an
+    unusual kind cannot be read, the name is `NAME@loaded`.
 
     Args:
-        model: as `AutoModelForCausalLM.from_pretrained` gives it.
-        tokenizer: its own, as `AutoTokenizer.from_pretrained` gives it.
-        name: by default the hub id or the name of the folder that the model was loaded from, else
-            its class.
+        model: as from `AutoModelForCausalLM.from_pretrained`.
+        tokenizer: the model's own, as from `AutoTokenizer.from_pretrained`.
+        name: by default the hub id or the folder's name of the model, else its class.
         max_batch_tokens: rows times positions computed together; bounds the memory used.
         prefix_cache: bytes of keys and values that are kept of prompts; 0 keeps none.
-        thinking: whether it thinks before it answers: `auto` is as its chat template has it by
-            default, `on`, `off`, or a number of tokens.
+        thinking: `auto` follows the chat template's default; `on`, `off`, or a number of tokens.
 
     Raises:
-        UsageError: that is no causal language model of transformers with its tokenizer, or it would
-            be sampled from wrongly; the message says why.
-        ReaderError: later, by the reader's methods, where the model fails or has changed.
+        UsageError: the arguments are no causal language model of transformers with its tokenizer,
+            or the model cannot be sampled correctly; the message has the reason.
+        ReaderError: later, by the reader's methods, if the model fails or has changed.
     """
     _check(model, tokenizer)
     given = name or _given_name(model)
@@ -106,7 +104,7 @@ def of_model(
 def _check(model: Any, tokenizer: Any) -> None:
     """
     Raises:
-        UsageError: those are not a causal language model and a tokenizer.
+        UsageError: the arguments are no causal language model and tokenizer.
     """
     kind = type(model).__name__
     if hasattr(model, "merge_and_unload"):
@@ -141,7 +139,7 @@ def _check(model: Any, tokenizer: Any) -> None:
 
 
 def _given_name(model: Any) -> str:
-    """What the model was loaded by, of a folder its name only."""
+    """The hub id or the folder's name of the model."""
     given = str(model.config._name_or_path or "")
     folder = Path(given).expanduser()
     if given and (folder.is_absolute() or given.startswith(".") or folder.is_dir()):
@@ -150,7 +148,7 @@ def _given_name(model: Any) -> str:
 
 
 def _copy(tokenizer: Any) -> Any:
-    """A tokenizer of our own: its users set truncation and padding by the way, which stay set."""
+    """A copy of the tokenizer: users set truncation and padding on it, which persist."""
     own = copy.deepcopy(tokenizer)
     if (backend := getattr(own, "backend_tokenizer", None)) is not None:
         backend.no_truncation()
@@ -171,8 +169,8 @@ def _without_dropout(model: Any) -> Iterator[None]:
 
 
 def _weights(model: Any) -> list[tuple[Any, ...]]:
-    """Changes when a weight is written to, moved or replaced; costs a look at each, not a pass over
-    its numbers."""
+    """A value that changes when a weight is written, moved or replaced, without a pass over its
+    numbers."""
     return [
         (id(each), each.dtype, each.device, 0 if each.is_inference() else each._version)
         for each in model.parameters()
@@ -180,7 +178,7 @@ def _weights(model: Any) -> list[tuple[Any, ...]]:
 
 
 def _fingerprint(model: Any, tokenizer: Any) -> str:
-    """Twelve hex digits after a dash; nothing where the weights cannot be looked at."""
+    """Twelve hex digits after a dash; empty if the weights cannot be read."""
     config = {k: v for k, v in model.config.to_dict().items() if k not in ELSEWHERE}
     backend = getattr(tokenizer, "backend_tokenizer", None)
     vocabulary = tokenizer.get_vocab() if backend is None else backend.to_str()

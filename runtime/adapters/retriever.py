@@ -21,7 +21,7 @@ from hopscope.runtime.types import Hit
 KIND = "callable:"
 """Prefix of the name of such a retriever: it marks code that the run's record does not contain."""
 COUNTS = ("k", "top_k")
-"""Parameters that say how many passages are wanted."""
+"""Names of parameters for the number of passages."""
 
 T = TypeVar("T")
 
@@ -29,33 +29,32 @@ T = TypeVar("T")
 def of_callable(search: Any, name: str | None = None) -> Retriever:
     """A retriever that calls `search(query, k)`.
 
-    `search` is a function, a coroutine function, another object that can be called, or one with
+    `search` is a function, a coroutine function, another callable, or an object with
     `invoke(query)`, such as LangChain's retrievers. The query is its first argument; k goes to the
-    parameter `k` or `top_k`, else to the second one if that has no default. A function that takes
-    the query only decides itself how many it returns. Of more than k the first k count.
+    parameter `k` or `top_k`, else to the second one if that has no default. A function of the query
+    alone decides itself how many passages it returns. The first k count.
 
     It returns passages, the best first: an iterable of texts, dicts, `Passage`, `Hit`, documents
     with `page_content` and `metadata` (LangChain's), objects with a `text`, or pairs of one of
-    these and its score. A dict holds its text in `text`, in `contents` (its first line is the
-    title, as in FlashRAG), in `page_content` or `content`; and `title`, `id` (`_id`, `docid`),
-    `score` where it has them.
+    these and its score. A dict has its text in `text`, in `contents` (its first line is the
+    title, as in FlashRAG), in `page_content` or `content`, and optionally `title`, `id` (`_id`,
+    `docid`) and `score`.
 
     - Ids: one id means one passage, in all rankings. A passage without an id gets a hash of its
-      title and text, as in a corpus. One that comes again in a ranking is left out, and so is a
-      blank one.
-    - Scores: more is better, and the order counts. Where a score is missing, or scores rise down
-      the ranking (as distances do), all are 1, 1/2, 1/3, ... by place.
+      title and text, as in a corpus. Repeated and blank passages are left out.
+    - Scores: more is better, and the order counts. If a score is missing, or scores rise down the
+      ranking (as distances do), all are 1, 1/2, 1/3, ... by place.
     - Threads: a run calls it from one thread, workers from several at once. Coroutines run on an
       event loop in a thread of its own.
 
     Args:
-        name: stands as `callable:NAME` in the records of runs. By default it is the function's
-            module and qualified name. Give one where that does not tell two searches apart: for
-            lambdas, or for one function over two indexes.
+        name: the records of runs have it as `callable:NAME`. By default it is the function's module
+            and qualified name. Give one if that is ambiguous: for lambdas, or for one function over
+            two indexes.
 
     Raises:
         UsageError: `search` cannot be called with a query.
-        RetrieverError: later, by the retriever's `search`, where the callable fails or returns
+        RetrieverError: later, by the retriever's `search`, if the callable fails or returns
             something else than passages.
     """
     named = KIND + (_qualified_name(search) if name is None else name)
@@ -105,10 +104,10 @@ async def _collected(found: AsyncIterable[T]) -> list[T]:
 
 
 def _caller(search: Any) -> Callable[[str, int], Any]:
-    """Calls it with a query and k in the way that its parameters ask for.
+    """A function of query and k that calls `search` by its parameters.
 
     Raises:
-        UsageError: they take no query, or more than that and k.
+        UsageError: the parameters accept no query, or require more than query and k.
     """
     if isinstance(search, VectorStoreRetriever):  # hands k on to its store
         return lambda query, k: search.invoke(query, k=k)

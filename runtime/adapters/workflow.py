@@ -2,9 +2,9 @@
 
     workflow.of_graph(builder.compile(), "my-crag")
 
-A graph over `runtime.execution.state.State` with nodes made by `@step` runs as our own workflows
-do. Any other keeps its own state, retriever and model, and its steps are read from what its nodes
-write: see `of_graph` for the rules.
+A graph over `runtime.execution.state.State` with nodes by `@step` runs like Hopscope's own
+workflows. Any other graph keeps its own state, retriever and model, and the writes of its nodes
+become its steps: see `of_graph` for the rules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Question
 
 KIND = "graph:"
-"""Prefix of the name of such a workflow: no command can build it again."""
+"""Prefix of the name of such a workflow, which no command can rebuild."""
 UNNAMED = "LangGraph"
 """LangGraph's name for a graph without a name."""
 
@@ -46,55 +46,54 @@ def of_graph(
 ) -> Workflow:
     """A workflow that runs a graph of LangGraph, compiled or not.
 
-    A graph over `State` with nodes made by `@step` needs none of the options. Of any other graph,
-    each node that runs is a step, and a subgraph is one node:
+    A graph over `State` with nodes by `@step` needs none of the options. In any other graph each
+    executed node is a step, and a subgraph is one node:
 
-    - **Retrieval.** A node retrieves if it writes documents that were not there before, and from
-      then on; or if it is among `retrieves`. Its query is the value of `query`, else of `question`,
-      as the node was given it. Its ranking is what it wrote, behind what it was given.
-    - **Tools.** Where they are called by messages, the message of a tool is a retrieval: of the
-      documents in its artifact, else of its content, which is a JSON list of passages or one
-      passage. The query is the argument `query` of the call, or its only text, or all arguments
-      as JSON.
-    - **Evidence** is what the key of the documents holds after the node; where there is none, what
-      was retrieved so far.
-    - **Judging.** A node that writes documents and retrieves none has chosen among them. A document
-      that it changes under the same id counts with the text that was retrieved.
-    - **Generation.** All other nodes. What a node's prompt held is not known: one that writes text
-      is taken to have shown its model all evidence there was.
-    - **Answer**: what the key of the answer holds in the end. A graph that ends without it, or that
-      waits for a person, has failed.
-    - **Cost.** Tokens are counted where messages of models tell them. Any other node that writes
-      text counts as one call whose tokens nobody counted, so totals are unknown and not zero.
-      Limits and policies cannot hold, and are refused.
+    - **Retrieval.** A node retrieves if it is among `retrieves`, or from the first time that it
+      writes new documents. Its query is its input under `query`, else under `question`. Its ranking
+      is its written documents, after those of its input.
+    - **Tools.** If messages call tools, a tool's message is a retrieval of the documents in its
+      artifact, else in its content: a JSON list of passages, or one passage. The query is the
+      argument `query` of the call, or its only text, or all arguments as JSON.
+    - **Evidence** is the value of the documents' key after the node; without such a key, all
+      passages retrieved so far.
+    - **Judging.** A node that writes documents without retrieval has selected them. A document
+      that it changes under the same id counts with its retrieved text.
+    - **Generation.** All other nodes. Their prompts are unknown: a node that writes text counts as
+      having shown its model all evidence.
+    - **Answer**: the final value of the answer's key. A graph that ends without it, or that waits
+      for a person, has failed.
+    - **Cost.** Tokens are those in the messages of models. Any other node that writes text counts
+      as one call with unknown tokens, so totals are unknown, not zero. Limits and policies cannot
+      hold and are refused.
 
     The documents may be texts, dicts, `Passage` or documents of LangChain; see
-    `retriever.of_callable`. What a node hands on unchanged is not taken for its own work.
+    `retriever.of_callable`. Unchanged inputs do not count as a node's writes.
 
-    Nodes may ask the run's own reader and retriever: with `context_schema=Deps` they find them in
-    their `runtime.context`. Their steps then tell exactly what was asked, shown and spent, and
-    limits hold.
+    Nodes may use the run's own reader and retriever: with `context_schema=Deps` they are in the
+    nodes' `runtime.context`. The steps then record exact queries, prompts and costs, and limits
+    hold.
 
     The reader and the retriever of a run are not in its record if the graph brings its own. Credit
-    by `mode=frozen` is measured as for any run; `mode=replay` is refused, since nothing can be
-    withheld from a graph that searches by itself.
+    by `mode=frozen` is measured as for any run; `mode=replay` is refused, since passages cannot be
+    withheld from a graph with its own retriever.
 
     Args:
-        name: stands as `graph:NAME` in the records of runs; by default the graph's own.
-        question: the key that takes the question; by default `question`, `query`, `input` or
-            `messages`, the first that the graph takes.
+        name: the records of runs have it as `graph:NAME`; by default the graph's own.
+        question: the key of the question; by default `question`, `query`, `input` or `messages`,
+            the first that the graph has.
         documents: the key that nodes write documents to; by default the only one of `documents`,
-            `docs`, `context`, `retrieved` and the like, or `messages`. None: it retrieves nothing.
-        query: the key of what is searched for, by default `query` or `search_query` if there.
+            `docs`, `context`, `retrieved` and the like, or `messages`. None: no retrieval.
+        query: the key of the query, by default `query` or `search_query` if it exists.
         answer: the key of the answer; by default the only one of `answer`, `generation`, `output`
             and the like, or `messages`.
         retrieves: the nodes or tools that retrieve, and no others.
-        inputs: values of further keys that the graph takes.
+        inputs: values of the graph's further inputs.
         context: of the type of the graph's own context schema.
-        asynchronous: whether to run it by `astream`; by default if a node has no other way.
+        asynchronous: whether to run it by `astream`; by default only if a node requires it.
 
     Raises:
-        UsageError: that is no graph with a state, or it is open which keys are meant.
+        UsageError: the argument is no graph with a state, or its keys are ambiguous.
     """
     if not isinstance(graph, CompiledStateGraph | StateGraph):
         raise UsageError(
@@ -154,7 +153,7 @@ class WatchedGraph:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How its state is read, for the records of runs."""
+        """The options that read its state, for the records of runs."""
         chosen = {} if self.retrieves is None else {"retrieves": sorted(self.retrieves)}
         read = self.keys
         return {
@@ -168,7 +167,7 @@ class WatchedGraph:
     def check(self, deps: Deps) -> None:
         """
         Raises:
-            UsageError: there is a policy, or limits on what it asks of its own model.
+            UsageError: there is a policy, or a limit that its own model would evade.
         """
         if deps.policy is not None:
             raise UsageError(
@@ -187,7 +186,7 @@ class WatchedGraph:
 
         Raises:
             UsageError: it ended without an answer, or waits for a person.
-            RetrieverError: what should be documents are none.
+            RetrieverError: the documents' key has other values.
         """
         rules = Rules(self.name, self.keys, self.ports, self.retrieves, closing(self.graph))
         watch = Watch(rules, question, deps)
@@ -196,7 +195,7 @@ class WatchedGraph:
             watch.settle()
             yield watch.finished()
         except Exception as error:
-            with suppress(HopscopeError):  # what nodes beside the one that failed have done
+            with suppress(HopscopeError):  # the finished nodes beside the failed one
                 watch.settle()
             yield watch.failed(error)
             raise

@@ -9,7 +9,7 @@ def test_how_long_it_takes_is_told_before_and_by_what_is_done() -> None:
     """It took 38 minutes and said nothing."""
     clock = Clock(["eor", "item"], 100)
     assert clock.before(embedded=True).startswith("2 suites: eor, item; about ")
-    assert "shows when the first is done" in clock.before(embedded=False)
+    assert "the first suite will show the time" in clock.before(embedded=False)
     # Twice as slow as guessed: so is the rest.
     left = 2 * seconds("item", 100)
     told = clock.after("eor", 2 * seconds("eor", 100))
