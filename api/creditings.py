@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Credited(NamedTuple):
-    """A run that was measured."""
+    """A measured run."""
 
     label: str
     """The label of its arm, else its workflow."""

@@ -257,7 +257,7 @@ def _evaluate(
     if stopped:
         now = result.progress
         raise KeyboardInterrupt(
-            f"{now.done} of {now.total} are done and kept; the same call goes on with the rest"
+            f"{now.done} of {now.total} are done and kept; the same call resumes"
         )
     return result
 

@@ -96,8 +96,8 @@ def execute(plan: Plan, options: Execution) -> int:
             if stopped:
                 now = store.experiments.progress(name)
                 render.note(
-                    f"stopped: {now.done} of {now.total} are done and kept; the same command goes "
-                    "on with the rest"
+                    f"stopped: {now.done} of {now.total} are done and kept; the same command "
+                    "resumes"
                 )
         return 130 if stopped else _tell(store, name, options)
 

@@ -284,7 +284,7 @@ def preferences(
         found = store.experiments.find(experiment)
         asked = sources.runs_by_question(store, found.name)
     if not asked:
-        raise UsageError(f"nothing of {experiment} is done yet: go on with `hopscope eval`")
+        raise UsageError(f"nothing of {experiment} is done yet: continue with `hopscope eval`")
     searched = corpus or str(found.settings.get("corpus") or parts.HOPLAND)
     model, judge = sources.meter(
         meter,

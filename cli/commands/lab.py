@@ -1,4 +1,4 @@
-"""`hopscope lab`: test the measurements where the truth is known."""
+"""`hopscope lab`: test the measurements against a known truth."""
 
 from collections.abc import Sequence
 from enum import StrEnum

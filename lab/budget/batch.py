@@ -45,7 +45,7 @@ def questions_of(path: Path) -> list[Question]:
 def share_out(
     batch: Sequence[Question], file: ValueFile, reader: Reader, *, total: float, seed: int = 0
 ) -> Allocation:
-    """Spend a total of tokens, beyond those of closed-book answers, where it gains most.
+    """Spend a total of tokens, beyond closed-book answers, for the highest predicted gain.
 
     Raises:
         UsageError: the file predicts no plans.

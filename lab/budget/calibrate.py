@@ -28,7 +28,9 @@ def calibrate(
         if "margin" in known
     )
     if not pairs:
-        raise UsageError("the reader tells no token probabilities: there is no margin to calibrate")
+        raise UsageError(
+            "the reader gives no token probabilities, so there is no margin to calibrate"
+        )
     margins, worth = map(np.array, zip(*pairs, strict=True))
     model = sklearn().IsotonicRegression(out_of_bounds="clip").fit(margins, worth)
     return Calibration(

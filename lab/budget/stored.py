@@ -82,7 +82,7 @@ class Walks(NamedTuple):
 
     paths: tuple[Walked, ...]
     reader: Reader
-    """Gives their signals; remembers what it was asked."""
+    """The reader of their signals, with a cache of its replies."""
     workflow: str
 
 

@@ -81,7 +81,7 @@ def sweep(
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Swept:
-    """All policies on all paths; `reader` should remember what it was asked.
+    """All policies on all paths; `reader` should cache its replies.
 
     Args:
         train: other questions to learn from.

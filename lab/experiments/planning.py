@@ -70,7 +70,7 @@ def resolve(
     if found.replaced:
         _log.warning(
             f"{found.replaced:,} questions of {data} hold half of a surrogate pair, such as "
-            "\\ud83d alone, which is no character: U+FFFD stands in its place"
+            "\\ud83d alone; U+FFFD replaces it"
         )
     settings = Settings(
         data=dataset.location(data),

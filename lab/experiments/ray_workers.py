@@ -167,7 +167,7 @@ class RayPool:
             reason = str(error).strip().splitlines()[-1] if str(error) else type(error).__name__
             raise UsageError(
                 f"no Ray cluster at {address or 'this machine'}: {reason}; give the HOST:PORT that "
-                "`ray start --head` tells"
+                "`ray start --head` prints"
             ) from error
 
     def _start(self) -> _Actor:

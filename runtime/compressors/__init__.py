@@ -1,4 +1,4 @@
 """Compressors: the same passages in fewer tokens, named by file."""
 
 KIND = "compressors"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

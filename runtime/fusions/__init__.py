@@ -1,4 +1,4 @@
 """Fusions: several rankings as one, named by file."""
 
 KIND = "fusions"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

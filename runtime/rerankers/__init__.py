@@ -1,4 +1,4 @@
 """Rerankers: the same passages in another order, named by file."""
 
 KIND = "rerankers"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

@@ -1,4 +1,4 @@
 """Retrievers: indexes and services, named by file or folder."""
 
 KIND = "retrievers"
-"""What `hopscope list` and entry points call them; see `runtime.components`."""
+"""Their name in `hopscope list` and in entry points; see `runtime.components`."""

@@ -131,7 +131,7 @@ def test_what_is_stopped_three_times_ends_like_an_unbroken_one(
     for items in (3, 10):
         stopped_at(command, database, items, signal.SIGKILL)
     told = stopped_at(command, database, 17, signal.SIGINT)
-    assert "the same command goes on" in told
+    assert "the same command resumes" in told
     with Store.open(database) as store:
         progress = store.experiments.progress("towns")
         assert (progress.running, progress.total) == (0, ASKED)
