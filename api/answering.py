@@ -115,7 +115,7 @@ class _Afterwards:
 
 
 def tell_forced(ends: Mapping[ThoughtEnd, int]) -> None:
-    """Warn about thoughts that the reader did not end by itself.
+    """Warn about thoughts that were closed by force.
 
     Args:
         ends: how many thoughts ended in which way.

@@ -46,7 +46,7 @@ class MeasuredRun:
             prices: a price table, whose rows precede the shipped ones.
         """
         self.record = record
-        """The run as it is stored."""
+        """The stored run."""
         self.appraisals: tuple[Appraisal, ...] = tuple(appraisals)
         """Each measurement of the run, the latest last."""
         self.problems: tuple[str, ...] = tuple(problems)

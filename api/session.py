@@ -262,7 +262,7 @@ class Session:
         k: int | None = None,
         options: Mapping[str, object] | None = None,
     ) -> MeasuredRun:
-        """`ask`, in a thread: the event loop goes on meanwhile."""
+        """`ask` in a thread, which leaves the event loop free."""
         return await asyncio.to_thread(
             self.ask, question, gold, workflow=workflow, k=k, options=options
         )

@@ -42,7 +42,7 @@ def carries_everything() -> bool:
 
 
 def prepare() -> None:
-    """Have stdout and stderr show similar characters for those that they cannot."""
+    """Set stdout and stderr to replace characters that they cannot show by similar ones."""
     codecs.register_error(PLAIN, _stand_in)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -7,13 +7,13 @@ following the policy from the next point on yields, minus what stopping here yie
 fitted to it. The policy that is followed decides by predictions of trees that did not see the
 question (out of bag, Breiman 1996), so that no gain is counted that is hindsight.
 
-Signals are looked at in stages, the free ones first. Those of the next stage are paid for where the
-decision is in doubt: where gain minus price is nearer to 0 than a margin, chosen to bring most
-utility minus price of all tokens, what the signals take included.
+Signals are computed in stages, the free ones first. Those of the next stage are computed if the
+decision is in doubt: if gain minus price is nearer to 0 than a margin, which is chosen for the
+highest utility minus price of all tokens, including those of the signals.
 
 Decisions depend on the price of a token, the dual variable of the budget: of the prices tried, the
 one with the highest mean utility whose mean spend is within the budget is taken, so that a larger
-budget never does worse on the questions learned from.
+budget never lowers the utility on the training questions.
 """
 
 from collections.abc import Sequence

@@ -107,8 +107,8 @@ def _fits(name: str, reader: str) -> bool:
 
 
 def prices(override: Path | None = None) -> Prices:
-    """The shipped table, with what the file `override` says in its place. A file in another
-    currency replaces all that is not free.
+    """The shipped table, overridden by the file `override`. A file in another currency replaces all
+    prices except free ones.
 
     Raises:
         UsageError: the file cannot be read or is no such table.

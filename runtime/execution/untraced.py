@@ -1,4 +1,4 @@
-"""Switches LangChain's own tracing off: a run sends its texts to nobody.
+"""Switches off LangChain's own tracing, so that a run sends its texts nowhere.
 
 LangGraph traces through LangChain's callbacks. They come from the environment (`LANGSMITH_TRACING`,
 `LANGCHAIN_TRACING_V2` and their variants post every question, passage and prompt to LangSmith),

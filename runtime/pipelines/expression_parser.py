@@ -110,7 +110,7 @@ class _Parser:
         self._at += 1  # CP: a unit takes all else that an @ may stand before
         compressed = Compress(joined, self._choice())
         if self._next.text in ("@", "&"):
-            self._fail("nothing after @CP, which compresses all that stands before it")
+            self._fail("nothing after @CP, which compresses everything before it")
         return compressed
 
     def _unit(self) -> Expression:

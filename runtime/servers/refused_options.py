@@ -223,5 +223,5 @@ _EFFECTS: Mapping[str, str] = {
     "n": ", so it is asked for one sample at a time",
     "logprobs": ", so SePer needs -o seper.weight=uniform and GroGU cannot be measured",
     "top_logprobs": ", so there are no entropies",
-    PREFIX: ", so the beginning of an answer is told in the question",
+    PREFIX: ", so the beginning of an answer is part of the question",
 }

@@ -240,7 +240,7 @@ def _document(hit: Hit, *, capture: bool) -> dict[str, Any]:
 
 
 TURNS: Mapping[str, str] = {"tools": "system", "calls": "assistant"}
-"""How the conventions call roles of ours."""
+"""The conventions' names of Hopscope's roles."""
 
 
 def _turns(prompt: Prompt) -> list[tuple[str, str]]:

@@ -56,7 +56,7 @@ from hopscope.store.database.schema import (
 
 
 def read_run(connection: Connection, number: int) -> Run:
-    """The run of this number, equal to the one that was written."""
+    """The run of this number, equal to the written one."""
     row = connection.execute(select(runs).where(runs.c.number == number)).mappings().one()
     error = None
     if row["error_type"] is not None:

@@ -248,7 +248,7 @@ class Coalitions:
         return None
 
     def _shown(self, coalition: Coalition) -> tuple[frozenset[str], frozenset[str]]:
-        """Keys of the coalition's passages, and of those that the reader saw nothing of."""
+        """Keys of the coalition's passages, and of those that the reader did not see at all."""
         if coalition not in self._seen:
             evidence = self.game.evidence(coalition)
             if isinstance(evidence, MissingEvidence):

@@ -14,7 +14,7 @@ from hopscope.runtime.ports import Probabilities, Statement
 RELATIONS = ("entailment", "neutral", "contradiction")
 EQUIVALENT = frozenset({"equivalent", "entailment", "same", "correct", "yes", "true"})
 UNNAMED = {"label_0": 0, "label_1": 1}
-"""How transformers calls classes that nobody named. BEM's second one is equivalent, here and as its
+"""transformers' names of unnamed classes. BEM's second one is equivalent, here and as its
 authors publish it."""
 
 Texts = Callable[[Statement], tuple[str, str]]
