@@ -9,4 +9,5 @@ exporters/     exports to other formats
 importers/     runs of other programs, stored in an experiment
 formats/       the formats of such runs, one file each
 trajectories/  their records
+traces/        such runs as traces of spans
 """

@@ -1,4 +1,5 @@
-"""Reads JSON objects from a file one at a time: JSON lines or one JSON list, plain or gzipped.
+"""Reads JSON objects from a file one at a time: JSON lines, one JSON list, or objects that stretch
+over lines, as indented ones do; plain or gzipped.
 
 Memory holds one object of at most `LONGEST` bytes and one block of text, however long the file
 is, a list on a single line included. Each problem is a `CorpusError` with the file and the line.
@@ -101,6 +102,8 @@ class JsonRecords:
             ):
                 start = unzipped.peek(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
                 read = self._list if start.startswith(b"[") else self._lines
+                if start.partition(b"\n")[0].strip() == b"{":
+                    read = self._spread
                 for located in read(cast(BinaryIO, unzipped)):
                     self.reading.bytes_read = before + file.tell()
                     yield located
@@ -135,6 +138,17 @@ class JsonRecords:
             raise self.fail(number, f"{problem}; each line must be one JSON object") from None
         except (ValueError, RecursionError) as error:
             raise self.fail(number, _unreadable(error)) from None
+
+    def _spread(self, stream: BinaryIO) -> Iterator[JsonObject]:
+        text = _Text(self, stream)
+        while text.next_character():
+            line = text.line
+            value = text.value()
+            try:
+                text.check_utf8(line)
+                yield self._located(line, value, text.latest)
+            except CorpusError as error:
+                self.reading.let_pass(error)
 
     def _list(self, stream: BinaryIO) -> Iterator[JsonObject]:
         text = _Text(self, stream)
