@@ -173,6 +173,7 @@ ELSEWHERE = {
     "runtime.texts.sentences": "below",
     "store.database.columns": "the database's own",
     "store.runs.seals": "the database's own",
+    "store.traces.ours": "the last characters of a text",
     "tracing.asking.cut_off": "our own names of estimators",
 }
 """Modules with expressions that the table does not name, and why."""

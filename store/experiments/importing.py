@@ -55,25 +55,27 @@ def keep(connection: Connection, experiment: int, found: Sequence[Run], label: s
     """
     distinct = {run.id: run for run in found}
     stored = _stored(connection, list(distinct))
-    elsewhere = {id: where for id, (_, of, where) in stored.items() if of not in (None, experiment)}
+    elsewhere = {
+        id: there.name for id, there in stored.items() if there.experiment not in (None, experiment)
+    }
     fresh = [run for id, run in distinct.items() if id not in stored]
     corrected: list[Run] = []
     homeless: list[Run] = []
-    for id, (number, of, _) in stored.items():
-        if id in elsewhere:
+    for id, there in stored.items():
+        answers = distinct[id].question.answers or there.answers
+        if id in elsewhere or (there.experiment is not None and answers == there.answers):
             continue
-        held = read_run(connection, number)
-        run = _with_answers(held, distinct[id].question.answers)
-        if run != held:
+        run = _with_answers(read_run(connection, there.number), answers)
+        if answers != there.answers:
             corrected.append(run)
-        if of is None:
+        if there.experiment is None:
             homeless.append(run)
     write_runs(connection, [*fresh, *corrected])
     entries = {
         run.id: DatasetEntry(question=run.question) for run in [*fresh, *homeless, *corrected]
     }
     questions = intern_entries(connection, entries.values())
-    numbers = {id: number for id, (number, _, _) in _stored(connection, list(entries)).items()}
+    numbers = {id: there.number for id, there in _stored(connection, list(entries)).items()}
     for run in corrected:
         connection.execute(
             update(items)
@@ -86,25 +88,32 @@ def keep(connection: Connection, experiment: int, found: Sequence[Run], label: s
     return Kept(new, len(found) - new - len(elsewhere), elsewhere)
 
 
-def _stored(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[int, int | None, str]]:
-    """The numbers of the runs that are stored, with the experiment that has them."""
-    found: dict[str, tuple[int, int | None, str]] = {}
+class _Stored(NamedTuple):
+    """A stored run."""
+
+    number: int
+    answers: tuple[str, ...]
+    experiment: int | None
+    """The experiment that has it."""
+    name: str
+
+
+def _stored(connection: Connection, ids: Sequence[str]) -> dict[str, _Stored]:
+    """Those of these runs that are stored."""
+    found: dict[str, _Stored] = {}
     for chunk in chunks(ids):
         query = (
-            select(runs.c.id, runs.c.number, items.c.experiment, experiments.c.name)
+            select(runs.c.id, runs.c.number, runs.c.answers, items.c.experiment, experiments.c.name)
             .outerjoin(items, items.c.run == runs.c.number)
             .outerjoin(experiments, experiments.c.number == items.c.experiment)
             .where(runs.c.id.in_(chunk))
         )
-        for id, number, of, name in connection.execute(query):
-            found[id] = (number, of, name or "")
+        for id, number, answers, of, name in connection.execute(query):
+            found[id] = _Stored(number, tuple(answers), of, name or "")
     return found
 
 
 def _with_answers(run: Run, answers: tuple[str, ...]) -> Run:
-    """The run with these right answers, if there are any."""
-    if not answers or run.question.answers == answers:
-        return run
     question = run.question.model_copy(update={"answers": answers})
     return run.model_copy(update={"question": question})
 
