@@ -2,9 +2,10 @@
 
 The same runs, the same reader, which remembers nothing beforehand; each meter has it for itself.
 Without an experiment they are IRCoT runs on two-hop questions of Hopland. SePer's meanings are
-compared by `lexical`, which costs little: with a model it takes longer still. `--window` lets the
-embedded reader take longer contexts than it was trained on; what it says there means nothing, what
-it costs is what such a reader costs.
+compared by `--entailment nli`, a classifier of DeBERTa-base's size with random weights as in
+benchmarks/credit.py (the paper's model is ten times as large), or by `lexical`, which costs next to
+nothing. `--window` lets the embedded reader take longer contexts than it was trained on; what it
+says there means nothing, what it costs is what such a reader costs.
 
 Ratios are of processor time, since others use the machine. Wanted: at most an eighth of SePer's.
 
@@ -21,7 +22,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from credit_parts import padded_reader
+from credit_parts import padded_reader, random_nli
+from credit_parts.bench import AREA
+from credit_parts.prompted import Prompted
 from credit_parts.straightforward import Clock
 
 from hopscope.api import parts, stored
@@ -29,9 +32,13 @@ from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.runtime.corpora import hopland
 from hopscope.runtime.execution.run import run
 from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.ports import Entailment
 from hopscope.runtime.types import Credit, Run
 from hopscope.store.store import Store
+from hopscope.tracing.entailments.nli import statement_texts
 from hopscope.tracing.games.frozen import contributions
+from hopscope.tracing.pairs.classifier import load
 
 SEPER, GOLD = "seper", "gold_logprob"
 N, SEED = 10, 0
@@ -46,6 +53,9 @@ def main() -> None:
     parser.add_argument("--experiment", metavar="EXP", help="a stored experiment's runs")
     parser.add_argument("--db", metavar="FILE", help="the database of --experiment")
     parser.add_argument("--reader", default=parts.TINY)
+    parser.add_argument("--entailment", choices=("nli", "lexical"), default="nli")
+    parser.add_argument("--layers", type=int, default=random_nli.LAYERS, help="of the NLI model")
+    parser.add_argument("--width", type=int, default=random_nli.WIDTH, help="likewise, 64 or more")
     parser.add_argument("--window", type=int, metavar="TOKENS", help="of the embedded reader")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -63,7 +73,13 @@ def main() -> None:
             if given.experiment is None
             else of_experiment(given.experiment, given.db, given.limit)
         )
-        found = compared(runs, spec)
+        entailment = parts.entailment("lexical")
+        if given.entailment == "nli":
+            nli = random_nli.save(Path(folder) / "nli", layers=given.layers, width=given.width)
+            entailment = Prompted(
+                load(locate(str(nli)), texts=statement_texts, device="cpu", max_batch_tokens=AREA)
+            )
+        found = compared(runs, spec, entailment)
     if given.json:
         json.dump(found, sys.stdout, indent=2)
         return
@@ -85,17 +101,19 @@ def of_experiment(name: str, db: str | None, limit: int | None) -> list[Run]:
         return [store.load(run_id) for run_id in list(stored.ids(store, [name]))[:limit]]
 
 
-def compared(runs: Sequence[Run], spec: str) -> dict[str, Any]:
+def compared(runs: Sequence[Run], spec: str, entailment: Entailment) -> dict[str, Any]:
     """Times of both meters, and how their shares of steps agree."""
     clocks = {meter: Clock() for meter in (SEPER, GOLD)}
     shares: dict[str, dict[tuple[str, int], float | None]] = {meter: {} for meter in clocks}
     reasons: dict[str, str] = {}
+    pairs_computed = 0
     for meter, clock in clocks.items():
         measuring = Measuring(samples=N, seed=SEED, meters=(meter,), rules=("shapley",))
-        appraiser = Appraiser(parts.reader(spec), parts.entailment("lexical"), measuring)
+        appraiser = Appraiser(parts.reader(spec), entailment, measuring)
         for each in runs:
             with clock.running():
                 measured = appraiser.appraise(each)
+            pairs_computed += measured.appraisal.pairs.computed if measured.appraisal.pairs else 0
             shares[meter] |= of_steps(measured.credits, each)
             reasons |= {
                 c.meter: c.measurement.reason for c in measured.credits if c.measurement.reason
@@ -113,6 +131,7 @@ def compared(runs: Sequence[Run], spec: str) -> dict[str, Any]:
         "of these measured by gold_logprob": sum(v is not None for v in shares[GOLD].values()),
         f"SePer, N = {N}, processor seconds": slow.processor,
         "gold_logprob, processor seconds": fast.processor,
+        "pairs of texts compared for SePer": pairs_computed,
         "share of SePer's time": fast.processor / slow.processor,
         "wanted, at most": WANTED,
         "SePer, seconds by the clock": slow.wall,
