@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 SECONDS = {
     "eor": (0.4, 0.5),
     "erag": (0.0, 3.0),
+    "gold_logprob": (0.3, 0.5),
     "grogu": (0.3, 0.6),
     "item": (0.0, 1.5),
     "seper": (0.3, 0.6),

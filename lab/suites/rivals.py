@@ -18,6 +18,7 @@ from typing import NamedTuple
 from hopscope.lab.suites.worlds import SuiteInputs
 from hopscope.runtime.encoders import naming
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.answer_metrics import (
     bertscore,
@@ -31,10 +32,16 @@ from hopscope.tracing.beliefs.beliefs import Belief
 from hopscope.tracing.beliefs.semantic_entropy import predictive
 from hopscope.tracing.entailments import equivalence as embedded
 from hopscope.tracing.entailments import judge
+from hopscope.tracing.meters.gold_logprob import GoldLogprob, Scale
 from hopscope.tracing.meters.grogu import key_tokens
 from hopscope.tracing.scoring.metric import AnswerMetric, Case
 
 SOFT, HARD = "ΔSePer-S", "ΔSePer-H"
+GOLD: Mapping[str, Scale] = {
+    "gold log-probability": "logprob",
+    "gold probability": "probability",
+}
+"""The scales of `gold_logprob` by their names in tables."""
 JUDGE = "LLM judge (the reader)"
 
 Contexts = Sequence[tuple[Passage, ...]]
@@ -54,6 +61,7 @@ class Scores:
     """Metrics of contexts by their name in tables; a text is the reason for a missing one."""
 
     of_belief: Mapping[str, Callable[[Belief], float | None]]
+    of_contexts: Mapping[str, UtilityMeter]
     of_answers: Mapping[str, AnswerMetric | str]
     judge: AnswerMetric
     """Judges only the most common reply to a context, as it costs a call."""
@@ -61,13 +69,17 @@ class Scores:
     @property
     def names(self) -> list[str]:
         """Names in the order of the paper's table, Hopscope's own first."""
-        return [*self.of_belief, *self.of_answers, JUDGE]
+        return [*self.of_belief, *self.of_contexts, *self.of_answers, JUDGE]
 
     def tell(
-        self, question: Question, beliefs: Sequence[Belief | Unmeasured]
+        self, question: Question, contexts: Contexts, beliefs: Sequence[Belief | Unmeasured]
     ) -> dict[str, ContextScores]:
-        """Each metric's scores of the contexts that gave the beliefs."""
+        """Each metric's scores of the contexts, which gave the beliefs."""
         told = {name: _each(beliefs, of) for name, of in self.of_belief.items()}
+        for name, meter in self.of_contexts.items():
+            found = meter.measure(question, contexts)
+            missing = next((m.reason for m in found if m.reason), "")
+            told[name] = ContextScores([m.value for m in found], missing)
         for name, metric in self.of_answers.items():
             told[name] = (
                 ContextScores([None] * len(beliefs), metric)
@@ -97,6 +109,7 @@ def make(inputs: SuiteInputs) -> Scores:
             "entropy": lambda belief: _mean(belief, lambda tokens: predictive([tokens])),
             "semantic entropy": lambda belief: -belief.semantic_entropy(),
         },
+        of_contexts={name: GoldLogprob(inputs.reader, scale=scale) for name, scale in GOLD.items()},
         of_answers={name: _there(build) for name, build in metrics.items()},
         judge=equivalence.build(judge.build(reader=inputs.reader)),
     )

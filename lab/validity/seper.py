@@ -137,7 +137,7 @@ def _tell(
     reasons: dict[str, str],
 ) -> dict[str, ContextScores]:
     meter = inputs.seper()
-    told = scores.tell(question, meter.beliefs(question, contexts))
+    told = scores.tell(question, contexts, meter.beliefs(question, contexts))
     for name, found in told.items():
         if None in found.values:
             reasons.setdefault(name, found.reason)

@@ -1,11 +1,11 @@
 """AUROC of credit rules, and of simple baselines, for steps that retrieved gold passages.
 
 IRCoT runs on two- and three-hop questions; a case is a step that retrieved shown passages, and it
-is positive if one of them is gold. Credit is the product's, by SePer. The baselines need no reader:
-the search's score and 1/rank of the step's best passage, 1/place of the step in the run, the share
-of the gold answer's words in the text, and the gain in TF-IDF similarity of the evidence to
-question and gold answer. The rows of the perfect reader are ceilings: the rule's credit for a
-reader that answers if and only if it sees all gold.
+is positive if one of them is gold. Credit is the product's, by SePer and by gold_logprob. The
+baselines need no reader: the search's score and 1/rank of the step's best passage, 1/place of the
+step in the run, the share of the gold answer's words in the text, and the gain in TF-IDF similarity
+of the evidence to question and gold answer. The rows of the perfect reader are ceilings: the rule's
+credit for a reader that answers if and only if it sees all gold.
 
 Trivedi et al. 2023 (arXiv 2212.10509) for IRCoT; Shapley 1953.
 """
@@ -28,6 +28,7 @@ from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.frozen import contributions
+from hopscope.tracing.meters.gold_logprob import GoldLogprob
 from hopscope.workflows import ircot
 
 K = 2
@@ -36,6 +37,7 @@ HOPS = (2, 3)
 SHARE = 4
 """One question in this many of each number of hops: a run with its appraisal is expensive."""
 RULES = {"trajectory": trajectory, "leave-one-out": leave_one_out, "Shapley": shapley}
+BY_LOGPROB, BY_PROBABILITY = " by gold log-probability", " by gold probability"
 PERFECT = " of a perfect reader"
 
 Similarity = Callable[[str, str], float]
@@ -78,9 +80,10 @@ def _cases(
     if found.status != "ok":
         return []
     brought = contributions(found)
-    meter = inputs.seper()
     scores = {
-        **_credits(inputs, found, meter, ""),
+        **_credits(inputs, found, inputs.seper(), ""),
+        **_credits(inputs, found, GoldLogprob(inputs.reader), BY_LOGPROB),
+        **_credits(inputs, found, GoldLogprob(inputs.reader, scale="probability"), BY_PROBABILITY),
         **_credits(inputs, found, Perfect(item), PERFECT),
         **_baselines(found, brought, item, similarity),
     }
@@ -193,7 +196,12 @@ def _table(
             "rule": name,
             **{column: _auroc(inputs, of, name, similarity) for column, of in subsets.items()},
         }
-        for name in (*RULES, *BASELINES, *(name + PERFECT for name in RULES))
+        for name in (
+            *RULES,
+            *(name + by for by in (BY_LOGPROB, BY_PROBABILITY) for name in RULES),
+            *BASELINES,
+            *(name + PERFECT for name in RULES),
+        )
     ]
     gold = sum(case.gold for case in cases)
     failed = sum(found.status != "ok" for found in runs)

@@ -16,7 +16,8 @@ from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
 from hopscope.tracing.answer_metrics import equivalence
 from hopscope.tracing.entailments import judge
-from tests.fakes import ScriptedReader, reply
+from hopscope.tracing.meters.seper import SePer
+from tests.fakes import ScriptedReader, reply, scored
 
 LIMIT = 5
 
@@ -35,7 +36,13 @@ class Knowing:
         return [self._replies(request) for request in requests]
 
     def score(self, requests: Sequence[ScoreRequest]) -> list[Scored]:
-        raise AssertionError("nothing here scores")
+        return [scored((0.0,), (self._likelihood(request),)) for request in requests]
+
+    def _likelihood(self, request: ScoreRequest) -> float:
+        text = request.prompt.messages[-1].content
+        item = next(item for asked, item in self._items.items() if f"{asked}\n" in text)
+        whole = {passage.key for passage in item.gold} <= set(request.prompt.shown)
+        return -0.01 if whole and request.continuation == item.answer else -4.0
 
     def _replies(self, request: GenerationRequest) -> list[Generation]:
         text = request.prompt.messages[-1].content
@@ -80,7 +87,8 @@ def found(inputs: SuiteInputs) -> dict[str, Measurement]:
 def test_where_the_reader_errs_only_without_gold_everything_of_a_single_passage_is_right(
     found: dict[str, Measurement],
 ) -> None:
-    for metric in (rivals.SOFT, rivals.HARD, "exact match", "semantic entropy", rivals.JUDGE):
+    metrics = (rivals.SOFT, rivals.HARD, "exact match", "semantic entropy", rivals.JUDGE)
+    for metric in (*metrics, *rivals.GOLD):
         figure = found[f"single_passage/{metric}/r"]
         assert figure.value == pytest.approx(1)
         assert figure.n == 3 * LIMIT
@@ -163,7 +171,7 @@ def test_the_first_samples_are_those_of_the_whole(inputs: SuiteInputs) -> None:
     seen = []
 
     for size in repeated.SIZES:
-        meter = seper.SePer(first, inputs.entailment, samples=size)
+        meter = SePer(first, inputs.entailment, samples=size)
         [belief] = meter.beliefs(item.question, [()])
         seen.append([sample.text for sample in belief.samples])  # type: ignore[union-attr]
     assert [len(texts) for texts in seen] == list(repeated.SIZES)
