@@ -3,7 +3,7 @@
 Invariant: no cell is cut. A column is shown whole, or left out with a note.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +31,11 @@ class Column:
     """Whether it is aligned to the right."""
     wraps: int | None = None
     """Characters to which its text may be broken into lines; None keeps each line whole."""
+
+
+def numbers(ranks: Mapping[str, int]) -> list[Column]:
+    """Columns of numbers: their headings with their ranks."""
+    return [Column(heading, rank, right=True) for heading, rank in ranks.items()]
 
 
 @dataclass(frozen=True)

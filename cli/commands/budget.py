@@ -11,10 +11,12 @@ from hopscope.api import parts
 from hopscope.api.stored import find
 from hopscope.api.views import render
 from hopscope.api.views.grid import Column, Grid
-from hopscope.cli.commands.run import Database, Json, ReaderSpec, Seed, ThinkingSpec, WorkflowName
 from hopscope.cli.commands.show import RunSpec
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import BUDGET, MEASURING, PLACES, SELECTION
+from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.models import ReaderSpec, ThinkingSpec, WorkflowName
+from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime.code_files import shown
 

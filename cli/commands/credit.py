@@ -11,10 +11,11 @@ from hopscope.api.credit_games import Against, Mode, Over
 from hopscope.api.credit_runs import Given
 from hopscope.api.presets import Presets
 from hopscope.api.views import credit_table, render
-from hopscope.cli.commands.run import Database, Json, ThinkingSpec, TraceContent, TraceFile
 from hopscope.cli.options import code_options
 from hopscope.cli.options import measuring as of
-from hopscope.cli.options.help import MEASURING, MODELS
+from hopscope.cli.options.help import MEASURING
+from hopscope.cli.options.models import ThinkingSpec
+from hopscope.cli.options.places import Database, Json, TraceContent, TraceFile
 from hopscope.runtime import specs
 from hopscope.tracing.reports.appraised import Appraised
 
@@ -65,62 +66,40 @@ def credit(
     ] = Over.steps,
     corpus: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--corpus",
             metavar="CORPUS",
-            callback=code_options.of_component,
             help="The corpus of replay and random; by default the experiment's, else hopland.",
             envvar="HOPSCOPE_CORPUS",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     reader: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--reader",
             metavar="READER",
-            callback=code_options.of_component,
             help="The reader that measures; by default the experiment's, else tiny.",
             envvar="HOPSCOPE_READER",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     thinking: ThinkingSpec = None,
     entailment: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--entailment",
             metavar="NAME",
-            callback=code_options.of_component,
             help="The judge of equal meaning; by default the experiment's, or the embedded one "
             "that first measured the run, else lexical.",
             envvar="HOPSCOPE_ENTAILMENT",
-            rich_help_panel=MODELS,
         ),
     ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Answers sampled for each belief; by default as many as in the first measurement.",
-            envvar="HOPSCOPE_SAMPLES",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Seed of all sampling; by default the run's.",
-            envvar="HOPSCOPE_SEED",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
+    samples: of.OwnSamples = None,
+    seed: of.OwnSeed = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        code_options.component(
             "-o",
             metavar="KEY=VALUE",
-            callback=code_options.of_component,
             help="An option of a meter or rule, as in seper.weight=uniform; repeatable; see "
             "`hopscope list meters` and `list credit`. [env var: HOPSCOPE_METER_OPTIONS, one "
             "a line]",

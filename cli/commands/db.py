@@ -8,7 +8,7 @@ import typer
 
 from hopscope.api.stored import LAST, find
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Database, Json
+from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.written import Overwrite, check_free
 
 app = typer.Typer(

@@ -5,15 +5,9 @@ from typing import Annotated
 import typer
 
 from hopscope.api.views import render
-from hopscope.cli.commands.run import (
-    Database,
-    Json,
-    Samples,
-    Seed,
-    TraceContent,
-    TraceFile,
-    ask,
-)
+from hopscope.cli.commands.run import ask
+from hopscope.cli.options.measuring import Samples, Seed
+from hopscope.cli.options.places import Database, Json, TraceContent, TraceFile
 
 
 def demo(

@@ -5,7 +5,7 @@ import platform
 from urllib.parse import urlsplit, urlunsplit
 
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Database, Json
+from hopscope.cli.options.places import Database, Json
 
 CORE = (
     "torch",

@@ -7,16 +7,16 @@ import typer
 
 from hopscope.api import parts, retrieval
 from hopscope.api.views import render
-from hopscope.cli.commands.run import (
+from hopscope.cli.options import code_options, sample
+from hopscope.cli.options.help import MEASURING, PLACES, SELECTION
+from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.models import (
     CorpusSpec,
     EntailmentSpec,
     Options,
     ReaderSpec,
-    Seed,
     ThinkingSpec,
 )
-from hopscope.cli.options import code_options, sample
-from hopscope.cli.options.help import MEASURING, PLACES, SELECTION
 from hopscope.cli.options.sample import Order
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.lab.answer_metric import answer_metric
@@ -75,11 +75,10 @@ def fit(
     ] = Order.stratified,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
+        code_options.component(
             "--metric",
             "-m",
             metavar="METRIC",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_EOR_METRIC",
             help="The answer metric to maximise (`hopscope list metrics`), by default "
             "exact_match; repeat for the mean of several.",
@@ -88,10 +87,9 @@ def fit(
     ] = None,
     metric_entailment: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--metric-entailment",
             metavar="NAME",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_EOR_METRIC_ENTAILMENT",
             help="The entailment of --metric equivalence, as bem:MODEL; by default that of "
             "--entailment.",

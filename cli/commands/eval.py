@@ -7,22 +7,20 @@ import typer
 
 from hopscope.api import parts
 from hopscope.api.views import render
-from hopscope.cli.commands.run import (
-    CorpusSpec,
-    Database,
-    Depth,
-    EntailmentSpec,
-    Json,
-    Options,
-    ReaderSpec,
-    Samples,
-    Seed,
-    ThinkingSpec,
-)
 from hopscope.cli.options import code_options
 from hopscope.cli.options import measuring as measuring
 from hopscope.cli.options import spending as of
-from hopscope.cli.options.help import MODELS, PLACES, PROCESSING, SELECTION
+from hopscope.cli.options.help import PLACES, PROCESSING, SELECTION
+from hopscope.cli.options.measuring import Samples, Seed
+from hopscope.cli.options.models import (
+    CorpusSpec,
+    Depth,
+    EntailmentSpec,
+    Options,
+    ReaderSpec,
+    ThinkingSpec,
+)
+from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.sample import Order
 
 
@@ -44,14 +42,12 @@ Data = Annotated[
 ]
 Workflows = Annotated[
     list[str] | None,
-    typer.Option(
+    code_options.component(
         "--workflow",
         "-w",
         metavar="NAME",
-        callback=code_options.of_component,
         help="A workflow, with options as in ircot:k=3; repeat to compare several. By default "
         "ircot. [env var: HOPSCOPE_WORKFLOWS, one a line]",
-        rich_help_panel=MODELS,
     ),
 ]
 Name = Annotated[

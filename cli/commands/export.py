@@ -9,9 +9,11 @@ import typer
 
 from hopscope.api import parts, retrieval
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Database, EntailmentSpec, Options, Samples, Seed, ThinkingSpec
 from hopscope.cli.options import code_options, metrics
 from hopscope.cli.options.help import MEASURING, MODELS, PLACES
+from hopscope.cli.options.measuring import Samples, Seed
+from hopscope.cli.options.models import EntailmentSpec, Options, ThinkingSpec
+from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.lab.answer_metric import answer_metric
 
@@ -36,13 +38,11 @@ Out = Annotated[
 ]
 OwnReader = Annotated[
     str | None,
-    typer.Option(
+    code_options.component(
         "--reader",
         metavar="READER",
-        callback=code_options.of_component,
         envvar="HOPSCOPE_READER",
         help="The reader; by default that of the experiment.",
-        rich_help_panel=MODELS,
     ),
 ]
 
@@ -236,10 +236,9 @@ def preferences(
     ] = 0.5,
     meter: Annotated[
         str,
-        typer.Option(
+        code_options.component(
             "--meter",
             metavar="METER",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_EXPORT_METER",
             help="The meter of passages; `hopscope list meters` shows which need gold answers.",
             rich_help_panel=MEASURING,
@@ -247,13 +246,11 @@ def preferences(
     ] = "grogu",
     corpus: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--corpus",
             metavar="CORPUS",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_CORPUS",
             help="The corpus to search; by default the experiment's.",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     reader: OwnReader = None,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Database, Json
 from hopscope.cli.options.help import PLACES, SELECTION
+from hopscope.cli.options.places import Database, Json
 
 if TYPE_CHECKING:
     from hopscope.store.importers.importing import ImportReport

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.api.views import render
-from hopscope.cli.commands.run import ThinkingSpec
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import CORPUS
+from hopscope.cli.options.models import ThinkingSpec
 
 if TYPE_CHECKING:
     from hopscope.runtime.corpora.corpus import Corpus
@@ -288,11 +288,11 @@ def search(
     ] = False,
     reader: Annotated[
         str,
-        typer.Option(
+        code_options.component(
             metavar="READER",
             envvar="HOPSCOPE_READER",
-            callback=code_options.of_component,
             help="The reader of stages that name none.",
+            rich_help_panel=None,
         ),
     ] = "tiny",
     thinking: ThinkingSpec = None,

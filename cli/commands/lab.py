@@ -9,9 +9,11 @@ import typer
 
 from hopscope.api import parts
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Json, ReaderSpec, Seed, ThinkingSpec
 from hopscope.cli.options import code_options, measuring, sample
-from hopscope.cli.options.help import MEASURING, MODELS, SELECTION
+from hopscope.cli.options.help import MEASURING, SELECTION
+from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.models import ReaderSpec, ThinkingSpec
+from hopscope.cli.options.places import Json
 from hopscope.cli.options.sample import Order
 
 if TYPE_CHECKING:
@@ -45,10 +47,9 @@ def suites(
     context: typer.Context,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        code_options.component(
             "--only",
             metavar="NAME",
-            callback=code_options.of_component,
             help="A suite of `hopscope list suites`; repeatable, by default all. "
             "[env var: HOPSCOPE_LAB_ONLY, one a line]",
             rich_help_panel=SELECTION,
@@ -68,14 +69,12 @@ def suites(
     thinking: ThinkingSpec = None,
     other_reader: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--other-reader",
             metavar="READER",
-            callback=code_options.of_component,
             help="A weaker second reader, for suites that compare two; by default a small one, if "
             "installed.",
             envvar="HOPSCOPE_LAB_OTHER_READER",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     preset: measuring.Presets = None,
@@ -145,15 +144,13 @@ def equivalence(
     ],
     entailment: Annotated[
         str,
-        typer.Option(
+        code_options.component(
             "--entailment",
             metavar="NAME",
-            callback=code_options.of_component,
             help="The judge of answers: equivalence, nli:MODEL, bem:MODEL, judge:READER, lexical "
             "(here the papers' lexical match) or lexical-rules (the entailment called "
             "lexical elsewhere).",
             envvar="HOPSCOPE_EQUIVALENCE_ENTAILMENT",
-            rich_help_panel=MODELS,
         ),
     ] = "equivalence",
     part: Annotated[

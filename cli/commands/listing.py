@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Json
+from hopscope.cli.options.places import Json
 
 
 class Kind(StrEnum):

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from hopscope.api.views import render, run_table
-from hopscope.cli.commands.run import Database, Json, TraceContent, TraceFile, ask
+from hopscope.cli.commands.run import ask
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import PLACES
+from hopscope.cli.options.places import Database, Json, TraceContent, TraceFile
 
 
 def resume(

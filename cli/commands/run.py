@@ -13,7 +13,18 @@ from hopscope.api import parts
 from hopscope.api.views import render
 from hopscope.cli.options import code_options, measuring
 from hopscope.cli.options import spending as of
-from hopscope.cli.options.help import MEASURING, MODELS, PLACES
+from hopscope.cli.options.help import PLACES
+from hopscope.cli.options.measuring import Golds, Samples, Seed
+from hopscope.cli.options.models import (
+    CorpusSpec,
+    Depth,
+    EntailmentSpec,
+    Options,
+    ReaderSpec,
+    ThinkingSpec,
+    WorkflowName,
+)
+from hopscope.cli.options.places import Database, Json, TraceContent, TraceFile
 from hopscope.runtime.code_files import shown
 
 if TYPE_CHECKING:
@@ -24,145 +35,6 @@ STOPPED = 130
 """The exit code after Ctrl-C."""
 
 QuestionText = Annotated[str, typer.Argument(metavar="QUESTION", help="The question to answer.")]
-WorkflowName = Annotated[
-    str,
-    typer.Option(
-        "--workflow",
-        "-w",
-        metavar="NAME",
-        callback=code_options.of_component,
-        help="The workflow, with options as in ircot:k=3; see `hopscope list workflows`.",
-        envvar="HOPSCOPE_WORKFLOW",
-        rich_help_panel=MODELS,
-    ),
-]
-Golds = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--gold",
-        metavar="A",
-        help="A right answer; repeat for aliases. SePer needs one. [env var: HOPSCOPE_GOLD, one a "
-        "line]",
-        rich_help_panel=MEASURING,
-    ),
-]
-CorpusSpec = Annotated[
-    str,
-    typer.Option(
-        "--corpus",
-        "--retriever",
-        metavar="CORPUS",
-        callback=code_options.of_component,
-        help="The corpus to search: hopland (embedded), the folder of an index, KIND:WHERE, or an "
-        "expression such as rrf(bm25:DIR,searxng:URL)@RR@5 (docs/workflows.md).",
-        envvar="HOPSCOPE_CORPUS",
-        rich_help_panel=MODELS,
-    ),
-]
-ReaderSpec = Annotated[
-    str,
-    typer.Option(
-        "--reader",
-        metavar="READER",
-        callback=code_options.of_component,
-        help="The reader: tiny (embedded, knows Hopland only), hf:MODEL (a folder or a hub id), "
-        "vllm:MODEL, or openai:URL#MODEL for a server; options follow after commas "
-        "(docs/readers.md).",
-        envvar="HOPSCOPE_READER",
-        rich_help_panel=MODELS,
-    ),
-]
-ThinkingSpec = Annotated[
-    str | None,
-    typer.Option(
-        "--thinking",
-        metavar="MODE",
-        help="Thinking of a reasoning model before it answers: on, off, auto (the default of its "
-        "chat template), or the maximum number of tokens.",
-        envvar="HOPSCOPE_THINKING",
-        rich_help_panel=MODELS,
-    ),
-]
-EntailmentSpec = Annotated[
-    str,
-    typer.Option(
-        "--entailment",
-        metavar="NAME",
-        callback=code_options.of_component,
-        help="The judge of equal meaning: lexical (short answers), equivalence (embedded, general "
-        "text), nli:MODEL, bem:MODEL or judge:READER.",
-        envvar="HOPSCOPE_ENTAILMENT",
-        rich_help_panel=MODELS,
-    ),
-]
-Depth = Annotated[
-    int | None,
-    typer.Option(
-        "-k",
-        min=1,
-        help="Passages per retrieval; short for -o k=N.",
-        envvar="HOPSCOPE_K",
-        rich_help_panel=MODELS,
-    ),
-]
-Samples = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="Answers sampled for each belief.",
-        envvar="HOPSCOPE_SAMPLES",
-        rich_help_panel=MEASURING,
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        help="Seed of all sampling.",
-        envvar="HOPSCOPE_SEED",
-        rich_help_panel=MEASURING,
-    ),
-]
-Options = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-o",
-        metavar="KEY=VALUE",
-        callback=code_options.of_component,
-        help="An option of the workflow, or METER.KEY=VALUE of a meter, as in "
-        "seper.weight=uniform; repeatable. [env var: HOPSCOPE_OPTIONS, one a line]",
-        rich_help_panel=MODELS,
-    ),
-]
-Database = Annotated[
-    str | None,
-    typer.Option(
-        "--db",
-        metavar="FILE",
-        help="The database: a file or a postgresql:// URL; by default a file in the user's data "
-        "folder.",
-        envvar="HOPSCOPE_DB",
-        rich_help_panel=PLACES,
-    ),
-]
-TraceFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--trace-file",
-        metavar="FILE",
-        help="Append the run's spans to this file as OTLP JSON lines.",
-        envvar="HOPSCOPE_TRACE_FILE",
-        rich_help_panel=PLACES,
-    ),
-]
-TraceContent = Annotated[
-    bool,
-    typer.Option(
-        "--trace-content/--no-trace-content",
-        help="Include questions, prompts, passages and answers in spans.",
-        envvar="HOPSCOPE_TRACE_CONTENT",
-        rich_help_panel=PLACES,
-    ),
-]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
@@ -172,9 +44,6 @@ Checkpoint = Annotated[
         envvar="HOPSCOPE_CHECKPOINT",
         rich_help_panel=PLACES,
     ),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON instead of a table.", envvar="HOPSCOPE_JSON")
 ]
 
 

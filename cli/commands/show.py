@@ -6,8 +6,8 @@ import typer
 
 from hopscope.api import stored
 from hopscope.api.views import render, run_table
-from hopscope.cli.commands.run import Database, Json
 from hopscope.cli.options.help import SELECTION
+from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.spending import PricesFile
 
 RunSpec = Annotated[

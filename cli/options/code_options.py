@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hopscope.cli.options.help import PLACES
+from hopscope.cli.options.help import MODELS, PLACES
 
 
 def of_component(context: typer.Context, value: Any) -> Any:
@@ -14,6 +14,24 @@ def of_component(context: typer.Context, value: Any) -> Any:
     if not value or context.resilient_parsing:
         return value
     return _named(value) if isinstance(value, str) else [_named(each) for each in value]
+
+
+def component(
+    *names: str,
+    metavar: str,
+    help: str,
+    envvar: str | None = None,
+    rich_help_panel: str | None = MODELS,
+) -> Any:
+    """An option that names a component, or the file of code that holds one."""
+    return typer.Option(
+        *names,
+        metavar=metavar,
+        callback=of_component,
+        help=help,
+        envvar=envvar,
+        rich_help_panel=rich_help_panel,
+    )
 
 
 def lines(variable: str) -> list[str]:

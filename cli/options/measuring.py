@@ -1,7 +1,7 @@
 """The options of commands that measure."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,36 +14,56 @@ from hopscope.tracing.meters import DEFAULT_METERS
 ALL = "all"
 NONE = "none"
 
-Meters = Annotated[
-    list[str] | None,
-    typer.Option(
+
+def _meters(without: str) -> Any:
+    return code_options.component(
         "--meter",
         metavar="METER",
-        callback=code_options.of_component,
         help="A meter: seper, seper_hard, grogu, semantic_entropy, gold_logprob or "
-        "gold_probability; repeatable. By default the first three.",
+        f"gold_probability; repeatable. By default the first three{without}.",
         envvar="HOPSCOPE_METER",
+        rich_help_panel=MEASURING,
+    )
+
+
+def _samples(default: str) -> Any:
+    return typer.Option(
+        min=1,
+        help=f"Answers sampled for each belief{default}.",
+        envvar="HOPSCOPE_SAMPLES",
+        rich_help_panel=MEASURING,
+    )
+
+
+def _seed(default: str) -> Any:
+    return typer.Option(
+        help=f"Seed of all sampling{default}.",
+        envvar="HOPSCOPE_SEED",
+        rich_help_panel=MEASURING,
+    )
+
+
+Golds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gold",
+        metavar="A",
+        help="A right answer; repeat for aliases. SePer needs one. [env var: HOPSCOPE_GOLD, one a "
+        "line]",
         rich_help_panel=MEASURING,
     ),
 ]
-MetersOrNone = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--meter",
-        metavar="METER",
-        callback=code_options.of_component,
-        help="A meter: seper, seper_hard, grogu, semantic_entropy, gold_logprob or "
-        "gold_probability; repeatable. By default the first three; none only answers.",
-        envvar="HOPSCOPE_METER",
-        rich_help_panel=MEASURING,
-    ),
-]
+Samples = Annotated[int, _samples("")]
+OwnSamples = Annotated[int | None, _samples("; by default as many as in the first measurement")]
+Seed = Annotated[int, _seed("")]
+OwnSeed = Annotated[int | None, _seed("; by default the run's")]
+Meters = Annotated[list[str] | None, _meters("")]
+MetersOrNone = Annotated[list[str] | None, _meters("; none only answers")]
 Rules = Annotated[
     list[str] | None,
-    typer.Option(
+    code_options.component(
         "--rule",
         metavar="RULE",
-        callback=code_options.of_component,
         help="A rule that shares the gain: trajectory, solo, leave-one-out, shapley or all; "
         "repeatable. By default all but solo.",
         envvar="HOPSCOPE_RULE",

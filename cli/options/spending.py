@@ -2,7 +2,7 @@
 
 from math import isfinite
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,12 +16,15 @@ def _finite(limit: float | None) -> float | None:
     return limit
 
 
+def _limit(envvar: str, help: str) -> Any:
+    return typer.Option(min=0, help=help, envvar=envvar, callback=_finite, rich_help_panel=BUDGET)
+
+
 PolicySpec = Annotated[
     str,
-    typer.Option(
+    code_options.component(
         "--policy",
         metavar="POLICY",
-        callback=code_options.of_component,
         help="The policy that decides before each retrieval; see `hopscope list policies`. native "
         "leaves it to the workflow.",
         envvar="HOPSCOPE_POLICY",
@@ -29,48 +32,15 @@ PolicySpec = Annotated[
     ),
 ]
 MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="The maximum tokens of prompts and replies.",
-        envvar="HOPSCOPE_MAX_TOKENS",
-        rich_help_panel=BUDGET,
-    ),
+    int | None, _limit("HOPSCOPE_MAX_TOKENS", "The maximum tokens of prompts and replies.")
 ]
 MaxCalls = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="The maximum calls to language models.",
-        envvar="HOPSCOPE_MAX_CALLS",
-        rich_help_panel=BUDGET,
-    ),
+    int | None, _limit("HOPSCOPE_MAX_CALLS", "The maximum calls to language models.")
 ]
-MaxRetrievals = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="The maximum queries.", envvar="HOPSCOPE_MAX_RETRIEVALS", rich_help_panel=BUDGET
-    ),
-]
-MaxSeconds = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="The maximum seconds.",
-        envvar="HOPSCOPE_MAX_SECONDS",
-        callback=_finite,
-        rich_help_panel=BUDGET,
-    ),
-]
+MaxRetrievals = Annotated[int | None, _limit("HOPSCOPE_MAX_RETRIEVALS", "The maximum queries.")]
+MaxSeconds = Annotated[float | None, _limit("HOPSCOPE_MAX_SECONDS", "The maximum seconds.")]
 MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="The maximum cost, by the price table.",
-        envvar="HOPSCOPE_MAX_COST",
-        rich_help_panel=BUDGET,
-        callback=_finite,
-    ),
+    float | None, _limit("HOPSCOPE_MAX_COST", "The maximum cost, by the price table.")
 ]
 PricesFile = Annotated[
     Path | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from hopscope.api.views import render
-from hopscope.api.views.grid import Column, Grid
+from hopscope.api.views.grid import Column, Grid, numbers
 from hopscope.cli.views import progress
 from hopscope.lab.experiments.tally import total
 from hopscope.store.experiments.appraisals import ORIGINAL
@@ -98,16 +98,8 @@ def show_estimates(found: "Sequence[CostEstimate]", name: str, *, json: bool) ->
         estimates = [each.model_dump(mode="json") for each in found]
         render.print_json({"experiment": name, "estimates": estimates})
         return
-    columns = [
-        Column("workflow", wraps=14),
-        Column("left", 1, right=True),
-        Column("calls", 4, right=True),
-        Column("tokens in", 5, right=True),
-        Column("tokens out", 6, right=True),
-        Column("time", 2, right=True),
-        Column("cost", 3, right=True),
-        Column("based on", 7, wraps=12),
-    ]
+    figures = {"left": 1, "calls": 4, "tokens in": 5, "tokens out": 6, "time": 2, "cost": 3}
+    columns = [Column("workflow", wraps=14), *numbers(figures), Column("based on", 7, wraps=12)]
     rows = [
         (
             Text(render.plain(each.arm)),

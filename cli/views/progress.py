@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from hopscope.api.views.grid import Column, Grid
+from hopscope.api.views.grid import Column, Grid, numbers
 from hopscope.api.views.render import err, number, plain, say
 from hopscope.tracing.reports.displays import display
 
@@ -101,17 +101,17 @@ class Lines:
 def table(tally: "Tally", price: "Price") -> Grid:
     """One line for each arm."""
     told = display(tally.meter)
-    columns = [
-        Column("workflow", wraps=14),
-        Column("done", 1, right=True),
-        Column("failed", 2, right=True),
-        Column("EM", 3, right=True),
-        Column(told.change, 4, right=True),
-        Column("retrievals", 8, right=True),
-        Column("calls", 7, right=True),
-        Column("tokens", 6, right=True),
-        Column("cost", 5, right=True),
-    ]
+    figures = {
+        "done": 1,
+        "failed": 2,
+        "EM": 3,
+        told.change: 4,
+        "retrievals": 8,
+        "calls": 7,
+        "tokens": 6,
+        "cost": 5,
+    }
+    columns = [Column("workflow", wraps=14), *numbers(figures)]
     rows = []
     for label, row in tally.rows.items():
         cost = money(row, price)

@@ -9,9 +9,11 @@ import typer
 from hopscope.api import parts
 from hopscope.api.views import render
 from hopscope.cli.commands.reports.score import MetricSpecs
-from hopscope.cli.commands.run import Database, EntailmentSpec, Json, Seed, ThinkingSpec
 from hopscope.cli.options import code_options
-from hopscope.cli.options.help import BUDGET, MEASURING, MODELS, SELECTION
+from hopscope.cli.options.help import BUDGET, MEASURING, SELECTION
+from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.models import EntailmentSpec, ThinkingSpec
+from hopscope.cli.options.places import Database, Json
 from hopscope.lab.table_forms import terminal
 
 ORIGINAL = "original"
@@ -46,13 +48,13 @@ def compare(
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option(
+        code_options.component(
             "--table",
             "-t",
             metavar="NAME",
-            callback=code_options.of_component,
             help="A table of `hopscope list tables`, or all; repeatable. By default overview and "
             "differences. [env var: HOPSCOPE_TABLES, one a line]",
+            rich_help_panel=None,
         ),
     ] = None,
     metric: MetricSpecs = None,
@@ -77,14 +79,12 @@ def compare(
     ] = 2000,
     reader: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--reader",
             metavar="READER",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_COMPARE_READER",
             help="Label each passage by this reader's answer from it alone, which adds eRAG's "
             "measures to the table correlations. Without it, no model is asked.",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     thinking: ThinkingSpec = None,

@@ -8,9 +8,11 @@ from rich.text import Text
 from hopscope.api import parts, stored
 from hopscope.api.views import render
 from hopscope.api.views.grid import Column, Grid
-from hopscope.cli.commands.run import Database, EntailmentSpec, Json, ReaderSpec, Seed, ThinkingSpec
 from hopscope.cli.options import metrics
 from hopscope.cli.options.help import MEASURING
+from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.models import EntailmentSpec, ReaderSpec, ThinkingSpec
+from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
 

@@ -12,9 +12,10 @@ from hopscope.api import stored
 from hopscope.api.credit_games import Against, Mode, Over
 from hopscope.api.credit_runs import Given
 from hopscope.api.views import render
-from hopscope.cli.commands.run import Database, ThinkingSpec
 from hopscope.cli.options import code_options, measuring
 from hopscope.cli.options.help import MEASURING, MODELS, PLACES
+from hopscope.cli.options.models import ThinkingSpec
+from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime import specs
 

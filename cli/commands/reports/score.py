@@ -2,15 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.text import Text
 
 from hopscope.api import parts, stored
 from hopscope.api.views import render
 from hopscope.api.views.grid import Column, Grid
-from hopscope.cli.commands.run import Database, EntailmentSpec, Json, ReaderSpec, Seed, ThinkingSpec
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import MEASURING
+from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.models import EntailmentSpec, ReaderSpec, ThinkingSpec
+from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
 
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
 MetricSpecs = Annotated[
     list[str] | None,
-    typer.Option(
+    code_options.component(
         "--metric",
         "-m",
         metavar="METRIC",
-        callback=code_options.of_component,
         help="A metric of `hopscope list metrics`; repeatable. The first option follows a colon, "
         "as in f1:spaced or bertscore:FOLDER,layer=9. By default exact_match, f1 and "
         "contains. [env var: HOPSCOPE_METRICS, one a line]",

@@ -1,8 +1,7 @@
 """A server that refuses options of a request is asked without them, and the record tells."""
 
 import logging
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from hopscope.tracing.entailments import lexical
 from hopscope.tracing.meters.grogu import GroGU
 from hopscope.tracing.meters.semantic_entropy import SemanticEntropy
 from hopscope.tracing.meters.seper import SePer
-from tests import models
 from tests.fakes import Ending
 from tests.servers import openai_api
 from tests.servers.openai_api import Reply, Service
@@ -25,19 +23,6 @@ from tests.servers.openai_api import Reply, Service
 EVIDENCE = [Passage(title="Alba", text="Alba is a film directed by Bruno Costa.")]
 PROMPT = prompts.short_answer("Who?", EVIDENCE)
 BEGUN = prompts.chain_of_thought("Who directed Alba?", EVIDENCE, ["Alba is a film."])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.tiny_llama(tmp_path_factory.mktemp("model") / "llama")
-
-
-@pytest.fixture
-def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    for name in ("OPENAI_API_KEY", "HOPSCOPE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    with openai_api.running(Service(folder)) as service:
-        yield service
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Tokens that a server does not tell are counted here, or marked as unknown."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,15 @@ from hopscope.runtime.servers.reasoning import counts
 from hopscope.runtime.servers.replies import CompletionChoice
 from hopscope.runtime.servers.token_usage import usages
 from hopscope.runtime.types import GenerationRequest, Usage
-from tests import models
 from tests.servers import openai_api
 from tests.servers.openai_api import Service
 
 ASKED = GenerationRequest(prompt=prompts.short_answer("Who?"), n=2, temperature=1.0, max_tokens=8)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return models.tiny_llama(tmp_path_factory.mktemp("model") / "llama")
-
-
 @pytest.fixture
-def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    for name in ("OPENAI_API_KEY", "HOPSCOPE_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    with openai_api.running(Service(folder, "vllm")) as service:
-        yield service
+def kind() -> str:
+    return "vllm"
 
 
 def spent(service: Service, **options: Any) -> Usage:

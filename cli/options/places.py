@@ -1,0 +1,42 @@
+"""The options that say where results are kept and how they are printed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopscope.cli.options.help import PLACES
+
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="FILE",
+        help="The database: a file or a postgresql:// URL; by default a file in the user's data "
+        "folder.",
+        envvar="HOPSCOPE_DB",
+        rich_help_panel=PLACES,
+    ),
+]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace-file",
+        metavar="FILE",
+        help="Append the run's spans to this file as OTLP JSON lines.",
+        envvar="HOPSCOPE_TRACE_FILE",
+        rich_help_panel=PLACES,
+    ),
+]
+TraceContent = Annotated[
+    bool,
+    typer.Option(
+        "--trace-content/--no-trace-content",
+        help="Include questions, prompts, passages and answers in spans.",
+        envvar="HOPSCOPE_TRACE_CONTENT",
+        rich_help_panel=PLACES,
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON instead of a table.", envvar="HOPSCOPE_JSON")
+]
