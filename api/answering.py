@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Answered(NamedTuple):
+class RunResult(NamedTuple):
     """The result of a question."""
 
     run: MeasuredRun
@@ -44,7 +44,7 @@ def answer(
     checkpointer: "BaseCheckpointSaver[Any] | None" = None,
     run_id: str | None = None,
     prices: Path | None = None,
-) -> Answered:
+) -> RunResult:
     """Run, store and measure. Failures do not raise: the result's `error` and `problems` report
     them. Without an `appraiser` nothing is measured.
 
@@ -86,7 +86,7 @@ def answer(
         problems=after.problems,
         prices=prices,
     )
-    return Answered(measured_run, after.interrupted)
+    return RunResult(measured_run, after.interrupted)
 
 
 class _Afterwards:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hopscope.runtime.execution.checkpoints import Checkpoints
 
 
-class Settings(Record):
+class CheckpointSettings(Record):
     """The settings of a run: names and texts, from which all parts are rebuilt."""
 
     question: Question

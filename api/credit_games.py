@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Against(StrEnum):
+class CounterfactualName(StrEnum):
     empty = "empty"
     random = "random"
     leave_out = "leave-out"
@@ -54,13 +54,13 @@ def check_corpus(retriever: "Retriever", part: object, run: "Run") -> None:
 
 
 def against(
-    kind: Against, run: "Run", retriever: "Retriever | None", seed: int
+    kind: CounterfactualName, run: "Run", retriever: "Retriever | None", seed: int
 ) -> "Counterfactual":
     from hopscope.runtime.errors import UsageError
     from hopscope.tracing.games.frozen import Counterfactual, random_passages
 
-    if kind is not Against.random:
-        return Counterfactual("leave-out" if kind is Against.leave_out else "empty")
+    if kind is not CounterfactualName.random:
+        return Counterfactual("leave-out" if kind is CounterfactualName.leave_out else "empty")
     passages = getattr(retriever, "passages", None)
     if passages is None:
         raise UsageError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopscope.api import credit_games, given, parts, retrieval
 from hopscope.api.appraiser import RULES, Appraiser, Measuring
-from hopscope.api.credit_games import Against, Mode, Over
+from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.given import EntailmentPart, ReaderPart, RetrieverPart
 from hopscope.api.presets import Presets
 from hopscope.runtime import code_files
@@ -29,12 +29,12 @@ EMBEDDED = ("lexical", "equivalence")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CreditSettings:
     """The settings of a measurement, for any run."""
 
     rules: Sequence[str]
     meters: Sequence[str]
-    counterfactual: Against
+    counterfactual: CounterfactualName
     mode: Mode
     over: Over
     corpus: RetrieverPart
@@ -58,10 +58,10 @@ class Wanted:
 
     @property
     def needs_corpus(self) -> bool:
-        return self.counterfactual is Against.random or self.mode is Mode.replay
+        return self.counterfactual is CounterfactualName.random or self.mode is Mode.replay
 
 
-class Given(NamedTuple):
+class CreditArguments(NamedTuple):
     """The settings given on the command line; None for those left to `Defaults`."""
 
     rules: Sequence[str] | None
@@ -73,19 +73,19 @@ class Given(NamedTuple):
     samples: int | None
     seed: int | None
     options: Mapping[str, str]
-    counterfactual: Against
+    counterfactual: CounterfactualName
     mode: Mode
     over: Over
     golds: tuple[str, ...]
     presets: Presets = Presets()
 
-    def wanted(self, of: "Defaults") -> Wanted:
+    def wanted(self, of: "Defaults") -> CreditSettings:
         rules, meters = self.rules or of.rules, self.meters or of.meters
         owners = {*rules, *meters, *(VARIANTS[name][0] for name in meters if name in VARIANTS)}
         owners = set(map(code_files.stem, owners))
         self.presets.check(meters=meters, workflows=())
         kept = {k: text for k, text in of.options.items() if k.partition(".")[0] in owners}
-        return Wanted(
+        return CreditSettings(
             rules=rules,
             meters=meters,
             counterfactual=self.counterfactual,
@@ -152,7 +152,7 @@ class Prepared(NamedTuple):
 class Crediting:
     """Loads the models once and credits one run after the other."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: CreditSettings) -> None:
         """
         Raises:
             HopscopeError: the settings are not possible for any run.
@@ -245,7 +245,7 @@ class Crediting:
             "counterfactual": wanted.counterfactual.value,
             "mode": wanted.mode.value,
         }
-        if wanted.counterfactual is Against.random and retriever is not None:
+        if wanted.counterfactual is CounterfactualName.random and retriever is not None:
             settings["corpus"] = retriever.name
         if wanted.golds:
             settings["gold"] = list(wanted.golds)

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hopscope.api.credit_runs import Crediting, Defaults, Given, Wanted
-from hopscope.api.stored import Arm
+from hopscope.api.credit_runs import CreditArguments, Crediting, CreditSettings, Defaults
+from hopscope.api.stored import ArmLabel
 from hopscope.runtime.errors import HopscopeError
 from hopscope.runtime.types import Run
 from hopscope.store.store import Store
@@ -30,14 +30,14 @@ class Credited(NamedTuple):
 class Creditings:
     """One `Crediting` for each of the runs' different settings."""
 
-    def __init__(self, store: Store, settings: Given | Wanted) -> None:
-        """Settings that are `Wanted` hold for all runs, `Given` ones with the defaults of each."""
+    def __init__(self, store: Store, settings: CreditArguments | CreditSettings) -> None:
+        """`CreditSettings` hold for all runs; `CreditArguments` take the defaults of each."""
         self._store = store
         self._settings = settings
-        self._of_experiments: dict[str, Wanted] = {}
-        self._made: list[tuple[Wanted, Crediting]] = []
+        self._of_experiments: dict[str, CreditSettings] = {}
+        self._made: list[tuple[CreditSettings, Crediting]] = []
 
-    def each(self, ids: Mapping[str, Arm | None], *, again: bool) -> Iterator[Credited]:
+    def each(self, ids: Mapping[str, ArmLabel | None], *, again: bool) -> Iterator[Credited]:
         """Measure the runs in turn and store their credits. A run that cannot be measured is left
         out, with a warning.
 
@@ -66,7 +66,7 @@ class Creditings:
             label = arm.label if arm else run.workflow
             yield Credited(label, run, found, known is not None, crediting.not_shared(found, run))
 
-    def of(self, run_id: str, arm: Arm | None) -> Crediting:
+    def of(self, run_id: str, arm: ArmLabel | None) -> Crediting:
         """
         Raises:
             HopscopeError: the settings are not possible for any run.
@@ -78,8 +78,8 @@ class Creditings:
             self._made.append((wanted, known))
         return known
 
-    def _wanted(self, run_id: str, arm: Arm | None) -> Wanted:
-        if isinstance(self._settings, Wanted):
+    def _wanted(self, run_id: str, arm: ArmLabel | None) -> CreditSettings:
+        if isinstance(self._settings, CreditSettings):
             return self._settings
         if arm is None:
             return self._settings.wanted(Defaults.of_run(self._store, run_id))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from hopscope.api import given, parts, retrieval, spending
 from hopscope.api.appraiser import RULES, Appraiser, Measuring, split
-from hopscope.api.credit_games import Against, Mode, Over
+from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.credits import Credits
 from hopscope.api.given import EntailmentPart, PolicyPart, ReaderPart, RetrieverPart, WorkflowPart
 from hopscope.api.loading import Parts
@@ -27,8 +27,8 @@ from hopscope.runtime.types import Hit, Question, Run
 from hopscope.tracing.meters import DEFAULT_METERS
 
 if TYPE_CHECKING:
-    from hopscope.api.answering import Answered
-    from hopscope.api.checkpoints import Settings
+    from hopscope.api.answering import RunResult
+    from hopscope.api.checkpoints import CheckpointSettings
     from hopscope.runtime.ports import Entailment, Reader, Retriever
     from hopscope.store.store import Store as RecordStore
 
@@ -282,7 +282,7 @@ class Session:
         *,
         meters: Sequence[str] | None = None,
         rules: Sequence[str] | None = None,
-        counterfactual: str = Against.empty,
+        counterfactual: str = CounterfactualName.empty,
         mode: str = Mode.frozen,
         over: str = Over.steps,
         gold: str | Iterable[str] | None = None,
@@ -306,17 +306,17 @@ class Session:
             UsageError: there is no such run, meter, rule, option or mode.
             HopscopeError: it cannot be measured, or not stored.
         """
-        from hopscope.api.credit_runs import Wanted
+        from hopscope.api.credit_runs import CreditSettings
         from hopscope.api.creditings import Creditings
 
         with self.turn:
             record = _record(self.store, run)
             _, of_meters = split({**self.options, **given.texts(options)})
             chosen = tuple(map(given.named, names(meters or self.meters or DEFAULT_METERS)))
-            wanted = Wanted(
+            wanted = CreditSettings(
                 rules=tuple(map(given.named, names(rules or self.rules))),
                 meters=chosen,
-                counterfactual=_choice(Against, counterfactual, "counterfactual"),
+                counterfactual=_choice(CounterfactualName, counterfactual, "counterfactual"),
                 mode=_choice(Mode, mode, "mode"),
                 over=_choice(Over, over, "over"),
                 corpus=self.parts.named_retriever,
@@ -338,7 +338,7 @@ class Session:
         options: dict[str, str],
         checkpoint: Path | None,
         run_id: str | None,
-    ) -> "Answered":
+    ) -> "RunResult":
         from hopscope.api.answering import answer
         from hopscope.api.checkpoints import opened
         from hopscope.runtime.execution.state import Deps
@@ -418,13 +418,13 @@ class Session:
 
     def _settings(
         self, question: Question, workflow: WorkflowPart, options: dict[str, str]
-    ) -> "Settings":
+    ) -> "CheckpointSettings":
         """The settings that a checkpoint stores.
 
         Raises:
             UsageError: a part has no name to rebuild it from.
         """
-        from hopscope.api.checkpoints import Settings
+        from hopscope.api.checkpoints import CheckpointSettings
 
         corpus, reader, entailment = (
             self.parts.named_retriever,
@@ -442,7 +442,7 @@ class Session:
                 "checkpoint: it stores names to rebuild parts from; name the workflow, reader, "
                 "retriever, entailment and policy"
             )
-        return Settings(
+        return CheckpointSettings(
             question=question,
             workflow=workflow,
             options=options,

@@ -19,7 +19,7 @@ def find(store: "Store", run: str) -> "Run":
     return store.latest() if run == LAST else store.load(run)
 
 
-class Arm(NamedTuple):
+class ArmLabel(NamedTuple):
     """The experiment of a run, and its workflow's label there."""
 
     experiment: str
@@ -28,7 +28,7 @@ class Arm(NamedTuple):
 
 def ids(
     store: "Store", specs: Iterable[str], *, workflow: str | None = None, limit: int | None = None
-) -> dict[str, Arm | None]:
+) -> dict[str, ArmLabel | None]:
     """The runs named, each once: by id, its beginning or `last`; and the answered ones of an
     experiment by its name, of that workflow and the newest `limit` where these are given. With the
     arm of those that only an experiment names.
@@ -38,7 +38,7 @@ def ids(
     """
     from hopscope.runtime.errors import MissingRunError, UsageError
 
-    found: dict[str, Arm | None] = {}
+    found: dict[str, ArmLabel | None] = {}
     for spec in specs:
         if store.experiments.known(spec) is None:
             try:
@@ -52,7 +52,7 @@ def ids(
             continue
         planned = {arm.label: arm.workflow for arm in store.experiments.find(spec).arms}
         answered = [
-            (item.outcome, Arm(spec, item.arm))
+            (item.outcome, ArmLabel(spec, item.arm))
             for item in store.experiments.items(spec)
             if item.outcome and workflow in (None, item.arm, planned[item.arm])
         ]

@@ -20,8 +20,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hopscope.api import parts
+from hopscope.api.views.render import out
 from hopscope.lab.budget import fit
-from hopscope.lab.budget.frontier import Comparison, Sweep, table
+from hopscope.lab.budget.frontier import FrontierComparison, Sweep, grid, summary
 from hopscope.lab.budget.paths import moments, path
 from hopscope.lab.budget.questions import Posed, mixture
 from hopscope.lab.budget.stored import Walked
@@ -175,7 +176,8 @@ def goals(swept: Swept) -> dict[str, Any]:
 def show(row: dict[str, Any]) -> None:
     print(f"seed {row['seed']}, {row['learned_from']} questions learned from")
     for unit in ("tokens", "retrievals"):
-        print("\n".join(table(Comparison.model_validate(row[unit]), unit=unit)))
+        compared = FrontierComparison.model_validate(row[unit])
+        out().print(summary(compared, unit=unit), grid(compared, unit=unit), sep="\n")
     for name, found in row["goals"].items():
         print(f"{name:26} {found}")
 

@@ -26,10 +26,10 @@ from hopscope.lab.dataset.ordering import Order
 from hopscope.lab.experiments import execution, item_runner, planning
 from hopscope.lab.experiments.arms import arms, of_workflow
 from hopscope.lab.experiments.execution import AT_A_TIME
-from hopscope.lab.experiments.experiment import Settings
+from hopscope.lab.experiments.experiment import ExperimentSettings
 from hopscope.lab.experiments.in_process import InProcessExecutor
 from hopscope.lab.experiments.item_runner import ItemRunner
-from hopscope.lab.experiments.planning import Plan
+from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Workflow
@@ -288,10 +288,10 @@ def _settings(
     *,
     limit: int | None,
     order: Order,
-) -> Settings:
+) -> ExperimentSettings:
     named = session.parts
     corpus, reader, judge = named.named_retriever, named.named_reader, named.named_entailment
-    return Settings(
+    return ExperimentSettings(
         data=dataset.location(data) if isinstance(data, str | Path) else IN_MEMORY,
         form=found.form,
         digest=found.digest,
@@ -340,7 +340,7 @@ def _arms(
 
 @contextmanager
 def _bench(
-    session: Session, plan: Plan, live: dict[str, Workflow], threads: int
+    session: Session, plan: ExperimentPlan, live: dict[str, Workflow], threads: int
 ) -> Iterator[ItemRunner]:
     from hopscope.tracing.spans.telemetry import captures_content, telemetry
 

@@ -68,7 +68,7 @@ def _long(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-class Outcome(NamedTuple):
+class SuiteOutcome(NamedTuple):
     """The result of one suite."""
 
     name: str
@@ -119,7 +119,7 @@ class Suites:
         self._clock = Clock(asked, limit)
         self._embedded = reader == parts.TINY
 
-    def run(self) -> Iterator[Outcome]:
+    def run(self) -> Iterator[SuiteOutcome]:
         """Run the suites in turn. A failed suite is an outcome, too, and the others continue."""
         _log.warning(self._clock.before(embedded=self._embedded))
         for number, (name, build) in enumerate(self._suites.items(), start=1):
@@ -134,11 +134,11 @@ class Suites:
                 _log.warning(f"suite {name} failed: {reason}")
                 self._clock.after(name, perf_counter() - begun)
                 missing = Measurement(value=None, n=0, reason=reason)
-                yield Outcome(name, (), {"error": missing}, failed=True)
+                yield SuiteOutcome(name, (), {"error": missing}, failed=True)
                 continue
             _log.info("")
             _log.warning(self._clock.after(name, perf_counter() - begun))
-            yield Outcome(name, made, found, failed=False)
+            yield SuiteOutcome(name, made, found, failed=False)
 
 
 def _small() -> str | None:

@@ -49,7 +49,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 """The type of an option from 0 to 1: a probability, a similarity or a share."""
 
 
-class Found(NamedTuple):
+class ComponentEntry(NamedTuple):
     """A component, or a candidate that cannot be used."""
 
     name: str
@@ -86,7 +86,7 @@ def _builds(package: ModuleType, folder: ModuleInfo) -> bool:
     return "build" in defined
 
 
-def found(package: ModuleType) -> list[Found]:
+def found(package: ModuleType) -> list[ComponentEntry]:
     """All components of a package, sorted, also those that cannot be used."""
     ours = own(package)
     kind = getattr(package, "KIND", None)
@@ -95,10 +95,10 @@ def found(package: ModuleType) -> list[Found]:
     for offer in offers:
         rivals.setdefault(offer.name, []).append(offer.distribution)
     others = [
-        Found(offer.name, offer.distribution, _problem(offer, rivals[offer.name]))
+        ComponentEntry(offer.name, offer.distribution, _problem(offer, rivals[offer.name]))
         for offer in offers
     ]
-    return sorted([*map(Found, ours), *others], key=lambda each: each.name)
+    return sorted([*map(ComponentEntry, ours), *others], key=lambda each: each.name)
 
 
 def _problem(offer: entry_points.Offer, rivals: list[str]) -> str | None:

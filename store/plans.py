@@ -8,14 +8,14 @@ from sqlalchemy import event
 from hopscope.store.store import Store
 
 
-class Plan(NamedTuple):
+class QueryPlan(NamedTuple):
     """A query and the steps of its plan, in the database's words."""
 
     sql: str
     steps: tuple[str, ...]
 
 
-def plans(store: Store, act: Callable[[], object]) -> list[Plan]:
+def plans(store: Store, act: Callable[[], object]) -> list[QueryPlan]:
     """Run `act` and explain each of its queries to `store`, once.
 
     On SQLite a step that begins with SCAN reads a whole table or index, one that begins with
@@ -36,8 +36,8 @@ def plans(store: Store, act: Callable[[], object]) -> list[Plan]:
     explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
     with store._database.reading() as connection:
 
-        def explained(sql: str) -> Plan:
+        def explained(sql: str) -> QueryPlan:
             rows = connection.exec_driver_sql(f"{explain} {sql}", queries[sql])
-            return Plan(sql, tuple(row[-1] for row in rows))
+            return QueryPlan(sql, tuple(row[-1] for row in rows))
 
         return [explained(sql) for sql in queries]

@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Iterator, Mapping
 
-from hopscope.api.credit_runs import Given
+from hopscope.api.credit_runs import CreditArguments
 from hopscope.api.creditings import Creditings
-from hopscope.api.stored import Arm
+from hopscope.api.stored import ArmLabel
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import HopscopeError
 from hopscope.store.store import Store
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def known(
-    store: Store, ids: Mapping[str, Arm | None], *, meter: str, rule: Rule
+    store: Store, ids: Mapping[str, ArmLabel | None], *, meter: str, rule: Rule
 ) -> Iterator[TurnRewards]:
     """The rewards of runs from the credits that are stored, in order. A run without them has
     rewards of None."""
@@ -29,7 +29,12 @@ def known(
 
 
 def measured(
-    store: Store, ids: Mapping[str, Arm | None], given: Given, *, meter: str, rule: Rule
+    store: Store,
+    ids: Mapping[str, ArmLabel | None],
+    given: CreditArguments,
+    *,
+    meter: str,
+    rule: Rule,
 ) -> Iterator[TurnRewards]:
     """The same, after a measurement of the runs that were not yet measured in this way. It is
     stored as that of `hopscope credit`.

@@ -14,7 +14,7 @@ from hopscope.lab.experiments.engine import Report
 from hopscope.lab.experiments.execution import Workers
 from hopscope.lab.experiments.executor import Executor
 from hopscope.lab.experiments.item_runner import ItemRunnerFactory
-from hopscope.lab.experiments.planning import Plan
+from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.tally import Tally
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime import code_files
@@ -41,7 +41,7 @@ class Execution(NamedTuple):
         return prices(self.prices).of(reader)
 
 
-def execute(plan: Plan, options: Execution) -> int:
+def execute(plan: ExperimentPlan, options: Execution) -> int:
     """Run the remaining items, or estimate them. Returns the exit code.
 
     Raises:

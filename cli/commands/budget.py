@@ -10,7 +10,6 @@ import typer
 from hopscope.api import parts
 from hopscope.api.stored import find
 from hopscope.api.views import render
-from hopscope.api.views.grid import Column, Grid
 from hopscope.cli.commands.show import RunSpec
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import BUDGET, MEASURING, PLACES, SELECTION
@@ -21,7 +20,7 @@ from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime.code_files import shown
 
 if TYPE_CHECKING:
-    from hopscope.lab.budget.frontier import Comparison
+    from hopscope.lab.budget.frontier import FrontierComparison
     from hopscope.tracing.reports.decisions import DecisionOutcome
 
 app = typer.Typer(
@@ -29,7 +28,7 @@ app = typer.Typer(
 )
 
 
-class Kind(StrEnum):
+class PolicyKind(StrEnum):
     value = "value"
     classifier = "classifier"
     tasr = "tasr"
@@ -156,8 +155,8 @@ def fit(
         ),
     ] = None,
     kind: Annotated[
-        Kind, typer.Option(help="The policy to learn.", envvar="HOPSCOPE_BUDGET_KIND")
-    ] = Kind.value,
+        PolicyKind, typer.Option(help="The policy to learn.", envvar="HOPSCOPE_BUDGET_KIND")
+    ] = PolicyKind.value,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
     file: code_options.Files = None,
@@ -170,7 +169,7 @@ def fit(
     from hopscope.lab.budget.stored import of_experiment
     from hopscope.runtime.errors import UsageError
 
-    tokens = _tokens(budget) if kind is Kind.value else None
+    tokens = _tokens(budget) if kind is PolicyKind.value else None
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
@@ -268,12 +267,10 @@ def frontier(
         return
     out = render.out()
     out.print(fronts.summary(compared, unit=by.value))
-    headings, *rows = fronts.cells(compared, unit=by.value)
-    columns = [Column(headings[0], wraps=14), *(Column(h, 1, right=True) for h in headings[1:])]
-    out.print(Grid(columns, rows, stacked=True))
+    out.print(fronts.grid(compared, unit=by.value))
 
 
-def _draw(compared: "Comparison", path: Path, unit: str, utility: str) -> None:
+def _draw(compared: "FrontierComparison", path: Path, unit: str, utility: str) -> None:
     from hopscope.lab.budget.plot import draw
     from hopscope.lab.export.sheets import whole
 

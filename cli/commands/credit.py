@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.api import parts, stored
-from hopscope.api.credit_games import Against, Mode, Over
-from hopscope.api.credit_runs import Given
+from hopscope.api.credit_games import CounterfactualName, Mode, Over
+from hopscope.api.credit_runs import CreditArguments
 from hopscope.api.presets import Presets
 from hopscope.api.views import credit_table, render
 from hopscope.cli.options import code_options
@@ -38,7 +38,7 @@ def credit(
     meter: of.Meters = None,
     preset: of.Presets = None,
     counterfactual: Annotated[
-        Against,
+        CounterfactualName,
         typer.Option(
             metavar="NAME",
             help="The stand-in for a missing part: empty (nothing), random (random passages), or "
@@ -46,7 +46,7 @@ def credit(
             envvar="HOPSCOPE_COUNTERFACTUAL",
             rich_help_panel=MEASURING,
         ),
-    ] = Against.empty,
+    ] = CounterfactualName.empty,
     mode: Annotated[
         Mode,
         typer.Option(
@@ -147,7 +147,7 @@ def credit(
     as a run is measured. Of experiments, only missing measurements are made: the same command
     resumes. A run that cannot be measured is reported and left out, and the exit code is 1.
     """
-    given = Given(
+    given = CreditArguments(
         rules=of.rules(rule) if rule else None,
         meters=of.meters(meter) if meter else None,
         corpus=corpus,
@@ -178,7 +178,7 @@ def credit(
 
 def _credit(
     specs: Sequence[str],
-    given: Given,
+    given: CreditArguments,
     *,
     db: str | None,
     trace_file: Path | None,

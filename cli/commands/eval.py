@@ -245,7 +245,7 @@ def eval_command(
         json,
         prices=prices,
     )
-    plan: planning.Plan | None = None
+    plan: planning.ExperimentPlan | None = None
     try:
         if from_ is not None:
             _check_alone(context)

@@ -23,7 +23,7 @@ REPORT_EVERY = 1000
 PROBLEMS_SHOWN = 10
 
 
-class Kind(StrEnum):
+class IndexKind(StrEnum):
     """The kind of an index."""
 
     bm25 = "bm25"
@@ -67,14 +67,14 @@ def build(
         ),
     ],
     kind: Annotated[
-        Kind,
+        IndexKind,
         typer.Option(
             metavar="KIND",
             envvar="HOPSCOPE_INDEX_KIND",
             help="bm25 (embedded), lucene (BM25 by pyserini), dense (vectors by faiss) or "
             "opensearch (BM25 by a service).",
         ),
-    ] = Kind.bm25,
+    ] = IndexKind.bm25,
     encoder: Annotated[
         str,
         typer.Option(
@@ -182,11 +182,11 @@ def build(
     from hopscope.runtime.corpora.records.reading import Columns
     from hopscope.runtime.errors import UsageError
 
-    if kind is Kind.dense and not encoder:
+    if kind is IndexKind.dense and not encoder:
         raise UsageError("--kind dense needs an --encoder, such as minilm or e5:FOLDER")
-    if kind is not Kind.dense and (encoder or faiss):
+    if kind is not IndexKind.dense and (encoder or faiss):
         raise UsageError(f"--encoder and --faiss are for --kind dense, not {kind}")
-    if kind is not Kind.opensearch and (shards or "://" in out):
+    if kind is not IndexKind.opensearch and (shards or "://" in out):
         raise UsageError(f"--shards and addresses are for --kind opensearch, not {kind}")
     source = Corpus(
         corpus,
@@ -198,7 +198,7 @@ def build(
     called = name or source.name
 
     def create(progress: "Progress") -> "Manifest":
-        if kind is Kind.opensearch:
+        if kind is IndexKind.opensearch:
             from hopscope.runtime.retrievers import opensearch
 
             return opensearch.create(
@@ -209,7 +209,7 @@ def build(
                 overwrite=overwrite,
                 progress=progress,
             )
-        if kind is Kind.dense:
+        if kind is IndexKind.dense:
             from hopscope.runtime.retrievers import dense
 
             return dense.create(
@@ -224,7 +224,7 @@ def build(
             )
         from hopscope.runtime.retrievers import bm25, lucene
 
-        build = lucene.create if kind is Kind.lucene else bm25.create
+        build = lucene.create if kind is IndexKind.lucene else bm25.create
         return build(source, Path(out), name=called, overwrite=overwrite, progress=progress)
 
     try:
@@ -341,7 +341,7 @@ def info(
     from hopscope.runtime.specs import Spec
 
     spec = Spec.parse(index, options=False)
-    if spec.name == Kind.opensearch and spec.argument:
+    if spec.name == IndexKind.opensearch and spec.argument:
         url = spec.argument
         from hopscope.runtime.retrievers import opensearch
 
@@ -417,7 +417,7 @@ def _show(place: str, manifest: "Manifest", json: bool) -> None:
     rows |= {label: f"{counts[key]:,}" for key, label in labels.items() if key in counts}
     if manifest.files:
         rows["size"] = f"{size / 1e6:,.1f} MB"
-    if manifest.kind == Kind.dense:
+    if manifest.kind == IndexKind.dense:
         rows["encoder"] = str(settings.get("encoder"))
         rows["tokenizer"] = str(settings.get("tokenizer"))
         rows["faiss"] = f"{settings.get('faiss')}, {settings.get('dimension')} dimensions"

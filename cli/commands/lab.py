@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hopscope.lab.dataset.ordering import Sample
     from hopscope.lab.equivalence.data import LeftOut
-    from hopscope.lab.equivalence.evaluate import Agreement, Evaluation, LexicalMatch, Mistake
+    from hopscope.lab.equivalence.evaluate import Evaluation, HumanAgreement, LexicalMatch, Mistake
     from hopscope.lab.running_suites import Suites
     from hopscope.runtime.ports import Entailment
 
@@ -259,7 +259,7 @@ def _left_out(records: Sequence["LeftOut"]) -> str:
     return f"{count} left out because of null fields: {', '.join([*named, *more])}"
 
 
-def _line(name: str, found: "Agreement") -> str:
+def _line(name: str, found: "HumanAgreement") -> str:
     f1, right = found.f1_interval, found.accuracy_interval
     return (
         f"{render.plain(name):12s} F1 {found.f1:6.2f} [{f1.low:6.2f}, {f1.high:6.2f}]   "

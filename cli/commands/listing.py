@@ -9,7 +9,7 @@ from hopscope.api.views import render
 from hopscope.cli.options.places import Json
 
 
-class Kind(StrEnum):
+class ComponentKind(StrEnum):
     workflows = "workflows"
     retrievers = "retrievers"
     fusions = "fusions"
@@ -29,15 +29,17 @@ class Kind(StrEnum):
 
 
 OF_THE_RUN = {
-    Kind.rerankers: {"meter", "seed"},
-    Kind.compressors: {"seed"},
-    Kind.policies: {"workflow", "reader_name"},
+    ComponentKind.rerankers: {"meter", "seed"},
+    ComponentKind.compressors: {"seed"},
+    ComponentKind.policies: {"workflow", "reader_name"},
 }
 """Options that the run sets, so that users cannot."""
 
 
 def list_components(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help=f"The kind: {', '.join(Kind)}.")],
+    kind: Annotated[
+        ComponentKind, typer.Argument(metavar="KIND", help=f"The kind: {', '.join(ComponentKind)}.")
+    ],
     json: Json = False,
 ) -> None:
     """List the components of a kind, with their options.
@@ -51,27 +53,27 @@ def list_components(
     from hopscope.runtime import components
     from hopscope.runtime.errors import UsageError
 
-    if kind is Kind.presets:
+    if kind is ComponentKind.presets:
         from hopscope.api import presets
 
         render.show_components(presets.rows(), json=json)
         return
     home = {
-        Kind.workflows: "hopscope.workflows",
-        Kind.retrievers: "hopscope.runtime.retrievers",
-        Kind.fusions: "hopscope.runtime.fusions",
-        Kind.rerankers: "hopscope.runtime.rerankers",
-        Kind.compressors: "hopscope.runtime.compressors",
-        Kind.readers: "hopscope.runtime.readers",
-        Kind.meters: "hopscope.tracing.meters",
-        Kind.metrics: "hopscope.tracing.answer_metrics",
-        Kind.credit: "hopscope.tracing.credit",
-        Kind.rules: "hopscope.tracing.credit",  # as `--rule` calls them
-        Kind.entailments: "hopscope.tracing.entailments",
-        Kind.policies: "hopscope.tracing.policies",
-        Kind.tables: "hopscope.lab.tables",
-        Kind.suites: "hopscope.lab.validity",
-        Kind.formats: "hopscope.store.formats",
+        ComponentKind.workflows: "hopscope.workflows",
+        ComponentKind.retrievers: "hopscope.runtime.retrievers",
+        ComponentKind.fusions: "hopscope.runtime.fusions",
+        ComponentKind.rerankers: "hopscope.runtime.rerankers",
+        ComponentKind.compressors: "hopscope.runtime.compressors",
+        ComponentKind.readers: "hopscope.runtime.readers",
+        ComponentKind.meters: "hopscope.tracing.meters",
+        ComponentKind.metrics: "hopscope.tracing.answer_metrics",
+        ComponentKind.credit: "hopscope.tracing.credit",
+        ComponentKind.rules: "hopscope.tracing.credit",  # as `--rule` calls them
+        ComponentKind.entailments: "hopscope.tracing.entailments",
+        ComponentKind.policies: "hopscope.tracing.policies",
+        ComponentKind.tables: "hopscope.lab.tables",
+        ComponentKind.suites: "hopscope.lab.validity",
+        ComponentKind.formats: "hopscope.store.formats",
     }
     package = import_module(home[kind])
     rows: list[dict[str, object]] = []
@@ -96,7 +98,7 @@ def list_components(
             "paper": next((p for p in paragraphs[1:] if "arXiv" in p), None),
             "options": options,
         }
-        if kind is Kind.meters:
+        if kind is ComponentKind.meters:
             row |= _told(found.name)
     render.show_components(rows, json=json)
 

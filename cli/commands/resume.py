@@ -36,7 +36,7 @@ def resume(
     json: Json = False,
 ) -> None:
     """Continue a stopped or failed run after its last step, with its own settings."""
-    from hopscope.api.checkpoints import Settings
+    from hopscope.api.checkpoints import CheckpointSettings
     from hopscope.api.session import Session
     from hopscope.runtime import code_files
     from hopscope.runtime.execution.checkpoints import Checkpoints, whole
@@ -44,7 +44,7 @@ def resume(
     with Checkpoints.open(checkpoint, create=False) as checkpoints:
         run_id, kept = checkpoints.find(run)
     with whole():
-        begun = Settings.model_validate_json(kept)
+        begun = CheckpointSettings.model_validate_json(kept)
     if _show_finished(run_id, db, measured=bool(begun.meters), json=json):
         return
     code_files.check_recorded(

@@ -28,7 +28,7 @@ from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.forest import Forest, Tree
-from hopscope.tracing.learned.value_file import Bin, Head, Plan, StageModel, ValueFile
+from hopscope.tracing.learned.value_file import Bin, Head, RetrievalPlan, StageModel, ValueFile
 from hopscope.tracing.signals.gathering import NAMES, SIGNALS, STAGES, Stage
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Fitting:
     seed: int = 0
 
 
-class Outcome(NamedTuple):
+class PriceOutcome(NamedTuple):
     """Means at one price over the training questions, by out-of-bag predictions."""
 
     price: float
@@ -70,9 +70,9 @@ class Outcome(NamedTuple):
     retrievals: float
 
 
-class Learned(NamedTuple):
+class LearnedPolicy(NamedTuple):
     file: ValueFile
-    outcomes: list[Outcome]
+    outcomes: list[PriceOutcome]
     """Of all prices, the lowest first."""
 
 
@@ -85,7 +85,7 @@ def fit(
     budget: float,
     fitting: Fitting | None = None,
     source: str = "",
-) -> Learned:
+) -> LearnedPolicy:
     """Learn from paths a policy that spends `budget` tokens per question on average.
 
     Raises:
@@ -108,10 +108,10 @@ def fit(
     found = value_file(chosen, utility=utility).model_copy(
         update={**its, "plans": _plans(paths, fitting), "learned": figures}
     )
-    return Learned(found, outcomes)
+    return LearnedPolicy(found, outcomes)
 
 
-def value_file(outcome: Outcome, *, utility: str) -> ValueFile:
+def value_file(outcome: PriceOutcome, *, utility: str) -> ValueFile:
     """The policy of one price, without the names of workflow and reader."""
     return ValueFile(
         workflow="",
@@ -124,7 +124,7 @@ def value_file(outcome: Outcome, *, utility: str) -> ValueFile:
     )
 
 
-def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[Plan, ...]:
+def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[RetrievalPlan, ...]:
     """Plans of 1, 2, ... retrievals, predicted before the first."""
     rows = [path for path in paths if path.retrievals]
     inputs, _ = _matrix([path.known[0] for path in rows])
@@ -135,11 +135,11 @@ def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[Plan, ...]:
         gain = np.array([p.stops[s].utility - p.stops[0].utility for p, s in pairs])
         cost = np.array([p.stops[s].tokens - p.stops[0].tokens for p, s in pairs], float)
         trees = (_forest(_grow(inputs, target, fitting)) for target in (gain, cost))
-        found.append(Plan(gain=next(trees), cost=next(trees)))
+        found.append(RetrievalPlan(gain=next(trees), cost=next(trees)))
     return tuple(found)
 
 
-def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[Outcome]:
+def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[PriceOutcome]:
     """Learn a policy at each price, from 0 to one at which nothing is bought.
 
     Raises:
@@ -156,7 +156,7 @@ def try_prices(paths: Sequence[Path], fitting: Fitting) -> list[Outcome]:
     return [learn(paths, float(price), fitting) for price in prices]
 
 
-def choose(outcomes: Sequence[Outcome], budget: float) -> Outcome:
+def choose(outcomes: Sequence[PriceOutcome], budget: float) -> PriceOutcome:
     """The outcome of highest utility within the budget.
 
     Raises:
@@ -172,7 +172,7 @@ def choose(outcomes: Sequence[Outcome], budget: float) -> Outcome:
     return max(within, key=lambda each: (each.utility, -each.tokens))
 
 
-def learn(paths: Sequence[Path], price: float, fitting: Fitting) -> Outcome:
+def learn(paths: Sequence[Path], price: float, fitting: Fitting) -> PriceOutcome:
     """One head for each number of retrievals, from the last to the first, at one price."""
     # The results of following the policy after the present retrieval.
     ends = [_Ends(path.stops[-1].utility, path.stops[-1].tokens, path.retrievals) for path in paths]
@@ -191,7 +191,7 @@ def learn(paths: Sequence[Path], price: float, fitting: Fitting) -> Outcome:
             column[rows] = new
         heads.append(head)
     utility, tokens, retrievals = (float(column.mean()) for column in after)
-    return Outcome(price, tuple(reversed(heads)), utility, tokens, retrievals)
+    return PriceOutcome(price, tuple(reversed(heads)), utility, tokens, retrievals)
 
 
 class _Ends(NamedTuple):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hopscope.api.views.grid import Column, Grid
 from hopscope.runtime.types import Record
 from hopscope.tracing.statistics.intervals import quantiles
 
@@ -32,7 +33,7 @@ class Point(Record):
     utility: float
 
 
-class Compared(Record):
+class AgainstReference(Record):
     """A number of one policy against the reference, with a 95 % interval of the difference."""
 
     value: float | None
@@ -49,15 +50,15 @@ class Frontier(Record):
     points: tuple[Point, ...]
     hull: tuple[tuple[float, float], ...]
     """Cost and utility, the cheapest first."""
-    area: Compared
+    area: AgainstReference
     """Mean utility over the range of costs; the reference is the policy compared with."""
-    utility_at_cost: Compared
+    utility_at_cost: AgainstReference
     """At the mean cost of the workflow's own stop."""
-    cost_at_utility: Compared
+    cost_at_utility: AgainstReference
     """Of the utility of the workflow's own stop; None where it is not reached."""
 
 
-class Comparison(Record):
+class FrontierComparison(Record):
     """All policies."""
 
     reference: str
@@ -95,7 +96,7 @@ def compare(
     reference: str,
     resamples: int = 1000,
     seed: int = 0,
-) -> Comparison:
+) -> FrontierComparison:
     """The frontier of each policy, and the `reference` policy's against each: areas, utility at
     matched cost and cost at matched utility."""
     questions = native.costs.shape[1]
@@ -128,7 +129,7 @@ def compare(
                 cost_at_utility=_compared(own.cost_at_utility, theirs.cost_at_utility),
             )
         )
-    return Comparison(
+    return FrontierComparison(
         reference=reference,
         questions=questions,
         resamples=resamples,
@@ -217,7 +218,7 @@ def area(hull: Sequence[tuple[float, float]], low: float, high: float) -> float:
     return float(np.trapezoid(heights, grid)) / (high - low)
 
 
-def _compared(own: Floats, reference: Floats) -> Compared:
+def _compared(own: Floats, reference: Floats) -> AgainstReference:
     """The reference's value minus the policy's, over the resamples in which both have a value."""
     differences = reference - own
     known = differences[1:][~np.isnan(differences[1:])]
@@ -225,10 +226,10 @@ def _compared(own: Floats, reference: Floats) -> Compared:
     value, other, difference = (
         None if np.isnan(each[0]) else float(each[0]) for each in (own, reference, differences)
     )
-    return Compared(value=value, reference=other, difference=difference, low=low, high=high)
+    return AgainstReference(value=value, reference=other, difference=difference, low=low, high=high)
 
 
-def summary(found: Comparison, *, unit: str) -> str:
+def summary(found: FrontierComparison, *, unit: str) -> str:
     """The questions and the range of costs of the frontiers."""
     return (
         f"{found.questions} questions, {unit} from {found.lowest:.4g} (never) to "
@@ -236,7 +237,7 @@ def summary(found: Comparison, *, unit: str) -> str:
     )
 
 
-def cells(found: Comparison, *, unit: str) -> list[tuple[str, ...]]:
+def cells(found: FrontierComparison, *, unit: str) -> list[tuple[str, ...]]:
     """Headings, then one row for each policy, the largest area first."""
     rows: list[tuple[str, ...]] = [
         ("policy", "area", f"{found.reference} above it", "at native cost", f"{unit} for native")
@@ -255,16 +256,14 @@ def cells(found: Comparison, *, unit: str) -> list[tuple[str, ...]]:
     return rows
 
 
-def table(found: Comparison, *, unit: str) -> list[str]:
-    """`summary` and `cells` as lines of text."""
-    rows = cells(found, unit=unit)
-    return [
-        summary(found, unit=unit),
-        *(f"{a:14}{b:>7}  {c:^26}{d:>15}{e:>24}" for a, b, c, d, e in rows),
-    ]
+def grid(found: FrontierComparison, *, unit: str) -> Grid:
+    """The `cells` for a terminal."""
+    headings, *rows = cells(found, unit=unit)
+    columns = [Column(headings[0], wraps=14), *(Column(h, 1, right=True) for h in headings[1:])]
+    return Grid(columns, rows, stacked=True)
 
 
-def _difference(found: Compared) -> str:
+def _difference(found: AgainstReference) -> str:
     if found.difference is None or found.low is None or found.high is None:
         return "-"
     return f"{found.difference:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from hopscope.lab.budget.frontier import Comparison, Frontier
+from hopscope.lab.budget.frontier import Frontier, FrontierComparison
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 760, 460, 60, 20, 200, 50
 COLOURS = (
@@ -12,7 +12,7 @@ COLOURS = (
 )  # fmt: skip
 
 
-def draw(found: Comparison, *, unit: str, utility: str) -> str:
+def draw(found: FrontierComparison, *, unit: str, utility: str) -> str:
     """Utility against cost: dots for settings, lines for hulls; the reference is the thick one."""
     points = [point for each in found.frontiers for point in each.hull]
     costs, worths = [c for c, _ in points], [u for _, u in points]

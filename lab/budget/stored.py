@@ -23,7 +23,7 @@ from hopscope.tracing.wrappers.cached import CachedReader
 
 _log = logging.getLogger(__name__)
 
-Utility = Literal["correctness", "seper"]
+UtilityName = Literal["correctness", "seper"]
 
 
 class Walked(NamedTuple):
@@ -34,7 +34,7 @@ class Walked(NamedTuple):
 
 
 def walked(
-    run: Run, reader: Reader, utility: Utility, credits: Sequence[Credit] = (), kind: str = ""
+    run: Run, reader: Reader, utility: UtilityName, credits: Sequence[Credit] = (), kind: str = ""
 ) -> Walked:
     """The path of a run.
 
@@ -86,7 +86,7 @@ class Walks(NamedTuple):
     workflow: str
 
 
-def of_experiment(db: str | None, experiment: str, arm: str | None, utility: Utility) -> Walks:
+def of_experiment(db: str | None, experiment: str, arm: str | None, utility: UtilityName) -> Walks:
     """The paths of all answered questions, without those of runs that have none.
 
     Args:

@@ -13,7 +13,7 @@ import numpy as np
 from hopscope.lab.budget import classify, fit
 from hopscope.lab.budget.calibrate import calibrate
 from hopscope.lab.budget.fit import Fitting
-from hopscope.lab.budget.frontier import Comparison, Sweep, compare
+from hopscope.lab.budget.frontier import FrontierComparison, Sweep, compare
 from hopscope.lab.budget.paths import Path, Simulated, simulate
 from hopscope.lab.budget.stored import Walked
 from hopscope.runtime import components
@@ -55,7 +55,7 @@ class Swept(NamedTuple):
         *,
         resamples: int = 1000,
         seed: int = 0,
-    ) -> Comparison:
+    ) -> FrontierComparison:
         """The frontiers of all policies and of the oracle, and that of `value`, or else of the
         first policy, against each; see `frontier.compare`."""
         sweeps = [*self.policies, self.oracle, self.never, self.native]

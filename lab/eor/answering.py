@@ -42,7 +42,7 @@ def questions(
     )
 
 
-class Answered(NamedTuple):
+class AnsweredQuestions(NamedTuple):
     """The runs to learn from."""
 
     runs: list[Run]
@@ -52,7 +52,7 @@ class Answered(NamedTuple):
     """Whether Ctrl-C stopped it before the last question."""
 
 
-def answer(workflow: Workflow, questions: Sequence[Question], deps: Deps) -> Answered:
+def answer(workflow: Workflow, questions: Sequence[Question], deps: Deps) -> AnsweredQuestions:
     """Answer the questions in turn; those that fail are left out, with a warning."""
     runs: list[Run] = []
     failed = 0
@@ -60,10 +60,10 @@ def answer(workflow: Workflow, questions: Sequence[Question], deps: Deps) -> Ans
         _log.info(f"answering question {number} of {len(questions)}")
         result = run(workflow, question, deps)
         if result.status == "interrupted":
-            return Answered(runs, failed, interrupted=True)
+            return AnsweredQuestions(runs, failed, interrupted=True)
         if result.error:
             failed += 1
             _log.warning(f"left out question {question.text!r}: {result.error.message}")
             continue
         runs.append(result)
-    return Answered(runs, failed, interrupted=False)
+    return AnsweredQuestions(runs, failed, interrupted=False)

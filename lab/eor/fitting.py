@@ -23,7 +23,7 @@ from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.scoring.metric import AnswerMetric, Case
 from hopscope.workflows.eor import voting
 from hopscope.workflows.eor.ballot import Ballot
-from hopscope.workflows.eor.voting import Floats, Rule
+from hopscope.workflows.eor.voting import Floats, VotingRule
 from hopscope.workflows.eor.weights_file import Weights
 
 UPPER = 0.6
@@ -33,7 +33,7 @@ QUESTION_KEYS = ("question", "query")
 ANSWER_KEYS = ("golden_answers", "answers", "answer")
 
 
-class Found(NamedTuple):
+class Optimum(NamedTuple):
     """The best point of a search."""
 
     point: Floats
@@ -116,12 +116,12 @@ def ballot_of(run: Run) -> Ballot:
     return Ballot.model_validate_json(run.steps[-1].output or "")
 
 
-def rule_of(options: Mapping[str, Any]) -> Rule:
+def rule_of(options: Mapping[str, Any]) -> VotingRule:
     """The voting rule of these options of the workflow."""
-    return Rule(**{name: options[name] for name in Rule._fields})
+    return VotingRule(**{name: options[name] for name in VotingRule._fields})
 
 
-def accuracy(votes: Votes, weights: Floats, rule: Rule) -> float:
+def accuracy(votes: Votes, weights: Floats, rule: VotingRule) -> float:
     """The mean correctness of the chosen answers; `weights` are ω^s, then ω^r."""
     kinds = votes.similarities.shape[1]
     similarity = voting.weighted(votes.similarities, weights[:kinds])
@@ -135,14 +135,14 @@ def search(
     *,
     evaluations: int,
     upper: float = UPPER,
-) -> Found:
+) -> Optimum:
     """The highest value in [0, upper]^d that Nelder-Mead reaches from any of the starts.
 
     The first simplex is the start with each coordinate set to the farther bound, because a flat
     objective needs wide steps. It uses at most `evaluations` in all; of equal values the first is
     kept.
     """
-    best = Found(starts[0], -np.inf, 0)
+    best = Optimum(starts[0], -np.inf, 0)
     share = max(1, evaluations // len(starts))
 
     def cost(point: Floats) -> float:
@@ -150,7 +150,7 @@ def search(
         value = objective(point)
         met = best.evaluations + 1
         best = (
-            Found(point.copy(), value, met)
+            Optimum(point.copy(), value, met)
             if value > best.value
             else best._replace(evaluations=met)
         )
@@ -184,7 +184,7 @@ def starting_points(votes: Votes, *, restarts: int, seed: int) -> list[Floats]:
 
 def fit(
     runs: Iterable[Run],
-    rule: Rule,
+    rule: VotingRule,
     *,
     metrics: Sequence[AnswerMetric] = (),
     evaluations: int = 2000,

@@ -25,7 +25,7 @@ THRESHOLD = 0.5
 RESAMPLES = 2000
 
 
-class Agreement(NamedTuple):
+class HumanAgreement(NamedTuple):
     """Agreement on the answers of one system, or its mean over all."""
 
     f1: float
@@ -51,8 +51,8 @@ class Mistake(NamedTuple):
 class Evaluation(NamedTuple):
     """The evaluation of one entailment on one file."""
 
-    systems: dict[str, Agreement]
-    mean: Agreement
+    systems: dict[str, HumanAgreement]
+    mean: HumanAgreement
     """The mean over systems; `n` counts all answers."""
     mistakes: list[Mistake]
     """The surest first."""
@@ -116,6 +116,6 @@ def _scores(found: Flags, right: Flags) -> NDArray[np.float64]:
     return 100 * np.stack([f1, 1 - missed / found.shape[1]], axis=1)
 
 
-def _agreement(score: NDArray[np.float64], drawn: NDArray[np.float64], n: int) -> Agreement:
+def _agreement(score: NDArray[np.float64], drawn: NDArray[np.float64], n: int) -> HumanAgreement:
     f1, right = (quantiles(measure) for measure in drawn.T)
-    return Agreement(float(score[0]), float(score[1]), n, f1, right)
+    return HumanAgreement(float(score[0]), float(score[1]), n, f1, right)

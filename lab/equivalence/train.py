@@ -33,7 +33,7 @@ from hopscope.lab.equivalence.evaluate import Flags
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.tracing.entailments import equivalence
 from hopscope.tracing.entailments.equivalence.features import NAMES, RISING, Golds, features
-from hopscope.tracing.entailments.equivalence.trees import Ensemble, Trees
+from hopscope.tracing.entailments.equivalence.trees import TreeEnsemble, Trees
 from hopscope.tracing.entailments.equivalence.words import Text
 
 SEED = 0
@@ -198,7 +198,7 @@ def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
     folds = np.random.default_rng(seed).integers(FOLDS, size=questions)
     found = np.zeros(len(rows), dtype=bool)
     for fold in range(FOLDS):
-        model = Ensemble(fit([example for example in rows if folds[example.question] != fold]))
+        model = TreeEnsemble(fit([example for example in rows if folds[example.question] != fold]))
         inside = [i for i, example in enumerate(rows) if folds[example.question] == fold]
         found[inside] = model.logits(np.array([rows[i].row for i in inside])) > 0
     right = np.array([example.right for example in rows])

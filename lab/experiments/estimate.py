@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hopscope.lab.experiments import engine
 from hopscope.lab.experiments.execution import AT_A_TIME, Loaded, Workers
-from hopscope.lab.experiments.planning import Plan
+from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime.budget.prices import Price
 from hopscope.runtime.types import Record, Usage
@@ -118,7 +118,7 @@ def sample(arm: Arm, entries: Sequence[DatasetEntry], n: int = TRIAL) -> list[Cl
 
 
 def of_plan(
-    store: Store, plan: Plan, loaded: Loaded, *, workers: Workers, price: Price
+    store: Store, plan: ExperimentPlan, loaded: Loaded, *, workers: Workers, price: Price
 ) -> list[CostEstimate]:
     """One for each arm: from its stored items, or else from a trial, of which nothing is kept."""
     known = store.experiments.known(plan.name)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from hopscope.lab.experiments import engine, environment, experiment
 from hopscope.lab.experiments.executor import Executor
-from hopscope.lab.experiments.planning import Plan
+from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.ray_workers import RayPool
 from hopscope.lab.experiments.workers import Pool, RunnerFactory
 from hopscope.runtime.errors import UsageError
@@ -73,7 +73,7 @@ class Loaded(NamedTuple):
 
 
 @contextmanager
-def loaded(store: Store, plan: Plan, start: Callable[[], Executor]) -> Iterator[Loaded]:
+def loaded(store: Store, plan: ExperimentPlan, start: Callable[[], Executor]) -> Iterator[Loaded]:
     """
     Raises:
         UsageError: an experiment of this name began with other settings or models.
@@ -92,7 +92,7 @@ def loaded(store: Store, plan: Plan, start: Callable[[], Executor]) -> Iterator[
 
 def work(
     store: Store,
-    plan: Plan,
+    plan: ExperimentPlan,
     loaded: Loaded,
     *,
     retry_failed: bool,

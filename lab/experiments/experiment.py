@@ -18,7 +18,7 @@ from hopscope.runtime.types import Record, digest
 from hopscope.store.experiments.records import Arm, ClaimedItem, Experiment
 
 
-class Settings(Record):
+class ExperimentSettings(Record):
     """The resolved settings of an experiment: with its arms, all that is needed to repeat it."""
 
     data: str
@@ -65,7 +65,9 @@ NAMES = frozenset({"corpus", "reader", "entailment"})
 a model trained further, a folder moved."""
 
 
-def plan(name: str, settings: Settings, models: Models, arms: Sequence[Arm]) -> Experiment:
+def plan(
+    name: str, settings: ExperimentSettings, models: Models, arms: Sequence[Arm]
+) -> Experiment:
     """The experiment as a record for the store."""
     return Experiment(
         name=name,
@@ -80,7 +82,7 @@ def plan(name: str, settings: Settings, models: Models, arms: Sequence[Arm]) -> 
 
 def check(
     known: Experiment,
-    settings: Settings,
+    settings: ExperimentSettings,
     models: Models | None = None,
     *,
     arms: Sequence[Arm] = (),
@@ -112,7 +114,7 @@ def check(
         known_arms.get(arm.label, arm).check(arm)
 
 
-def same_names(known: Experiment, settings: Settings) -> bool:
+def same_names(known: Experiment, settings: ExperimentSettings) -> bool:
     """Whether the settings name the models as the stored experiment does."""
     return all(known.settings.get(key) == getattr(settings, key) for key in NAMES)
 
@@ -123,11 +125,11 @@ def run_id(name: str, claimed: ClaimedItem) -> str:
     return digest(name, claimed.entry.hash, claimed.arm.label)[:32]
 
 
-def _fingerprint(settings: Settings, models: Models) -> str:
+def _fingerprint(settings: ExperimentSettings, models: Models) -> str:
     return digest(json.dumps(_fixed(settings, models), sort_keys=True, ensure_ascii=False))
 
 
-def _fixed(settings: Settings, models: Models | None) -> dict[str, Any]:
+def _fixed(settings: ExperimentSettings, models: Models | None) -> dict[str, Any]:
     """The settings and models that results depend on."""
     found = settings.model_dump(mode="json", exclude=set(FREE | NAMES))
     return found if models is None else {**found, **models.model_dump()}

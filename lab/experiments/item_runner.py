@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hopscope.api import parts, retrieval
 from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.lab.experiments.arms import component, pinned
-from hopscope.lab.experiments.experiment import Models, Settings, run_id
+from hopscope.lab.experiments.experiment import ExperimentSettings, Models, run_id
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime import code_files
 from hopscope.runtime.code_files import CodeFile
@@ -30,7 +30,7 @@ SERVED = frozenset({"openai"})
 class ItemRunnerFactory:
     """Makes the runner of a worker: plain data that can be sent to another process."""
 
-    settings: Settings
+    settings: ExperimentSettings
     name: str
     """Name of the experiment."""
     arms: tuple[Arm, ...]
@@ -83,7 +83,7 @@ def shared(
         yield scheduled
 
 
-def measuring(settings: Settings) -> Measuring:
+def measuring(settings: ExperimentSettings) -> Measuring:
     return Measuring(
         samples=settings.samples,
         seed=settings.seed,

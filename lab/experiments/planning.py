@@ -12,7 +12,7 @@ from hopscope.lab.dataset import dataset
 from hopscope.lab.dataset.ordering import Order
 from hopscope.lab.experiments import experiment, item_runner
 from hopscope.lab.experiments.arms import arms, component
-from hopscope.lab.experiments.experiment import Settings
+from hopscope.lab.experiments.experiment import ExperimentSettings
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import MissingDatabaseError, UsageError
 from hopscope.store.experiments.records import Arm, DatasetEntry
@@ -21,11 +21,11 @@ from hopscope.store.store import Store
 _log = logging.getLogger(__name__)
 
 
-class Plan(NamedTuple):
+class ExperimentPlan(NamedTuple):
     """An experiment to begin or to continue."""
 
     name: str
-    settings: Settings
+    settings: ExperimentSettings
     arms: tuple[Arm, ...]
     """The arms to run now; the stored experiment may have more."""
     entries: tuple[DatasetEntry, ...]
@@ -53,7 +53,7 @@ def resolve(
     deterministic: bool,
     spend: Spending,
     db: str | None,
-) -> Plan:
+) -> ExperimentPlan:
     """The plan that names and texts describe. Without an `order` it takes that of the stored
     experiment of this name, so that a larger limit adds to its questions.
 
@@ -72,7 +72,7 @@ def resolve(
             f"{found.replaced:,} questions of {data} hold half of a surrogate pair, such as "
             "\\ud83d alone; U+FFFD replaces it"
         )
-    settings = Settings(
+    settings = ExperimentSettings(
         data=dataset.location(data),
         form=found.form,
         digest=found.digest,
@@ -92,7 +92,7 @@ def resolve(
     return plan(name or found.name, settings, compared, found)
 
 
-def repeat(known: str, *, name: str | None, db: str | None) -> Plan:
+def repeat(known: str, *, name: str | None, db: str | None) -> ExperimentPlan:
     """The plan of a stored experiment, under another name.
 
     Raises:
@@ -102,7 +102,7 @@ def repeat(known: str, *, name: str | None, db: str | None) -> Plan:
     with Store.open(db, create=False) as store:
         before = store.experiments.find(known)
     code_files.require(" ".join([str(before.settings), *map(component, before.arms)]))
-    settings = Settings.model_validate(before.settings)
+    settings = ExperimentSettings.model_validate(before.settings)
     found = dataset.load(settings.data)
     if found.digest != settings.digest:
         raise UsageError(f"{settings.data} no longer holds the questions that {known} asked")
@@ -110,15 +110,15 @@ def repeat(known: str, *, name: str | None, db: str | None) -> Plan:
 
 
 def plan(
-    name: str, settings: Settings, compared: Sequence[Arm], questions: dataset.Dataset
-) -> Plan:
+    name: str, settings: ExperimentSettings, compared: Sequence[Arm], questions: dataset.Dataset
+) -> ExperimentPlan:
     """
     Raises:
         UsageError: there is no such meter, rule, option or question.
     """
     item_runner.measuring(settings).parse()
     chosen = questions.choose(limit=settings.limit, ids=settings.sample_ids, order=settings.order)
-    return Plan(name, settings, tuple(compared), tuple(chosen))
+    return ExperimentPlan(name, settings, tuple(compared), tuple(chosen))
 
 
 def is_stored(name: str, db: str | None) -> bool:
@@ -130,7 +130,7 @@ def is_stored(name: str, db: str | None) -> bool:
         return False
 
 
-def is_finished(store: Store, plan: Plan, *, retry_failed: bool) -> bool:
+def is_finished(store: Store, plan: ExperimentPlan, *, retry_failed: bool) -> bool:
     """Whether the stored experiment has nothing left to do of the plan, as far as that shows before
     its models are loaded.
 

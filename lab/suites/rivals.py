@@ -57,7 +57,7 @@ class ContextScores(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scores:
+class RivalScores:
     """Metrics of contexts by their name in tables; a text is the reason for a missing one."""
 
     of_belief: Mapping[str, Callable[[Belief], float | None]]
@@ -92,7 +92,7 @@ class Scores:
         return told
 
 
-def make(inputs: SuiteInputs) -> Scores:
+def make(inputs: SuiteInputs) -> RivalScores:
     """All metrics; BLEU and BERTScore need their extras."""
     metrics: dict[str, Callable[[], AnswerMetric]] = {
         "exact match": exact_match.build,
@@ -101,7 +101,7 @@ def make(inputs: SuiteInputs) -> Scores:
         "BERTScore (MiniLM)": _bertscore,
         "answer equivalence (embedded model)": lambda: equivalence.build(embedded.build()),
     }
-    return Scores(
+    return RivalScores(
         of_belief={
             SOFT: lambda belief: belief.soft,
             HARD: lambda belief: belief.hard,

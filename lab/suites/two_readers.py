@@ -23,7 +23,7 @@ from hopscope.lab.suites.readings import (
     compare,
     why_missing,
 )
-from hopscope.lab.suites.worlds import Item
+from hopscope.lab.suites.worlds import ChainItem
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.meters.grogu.key_tokens import Score
@@ -36,7 +36,7 @@ ANY = "any"
 HEADINGS: dict[str, str] = dict(SCORES)
 
 
-def layouts(item: Item, others: Context) -> list[Context]:
+def layouts(item: ChainItem, others: Context) -> list[Context]:
     """The gold passages before, between and after the others."""
     half = len(others) // 2
     return [

@@ -37,7 +37,7 @@ REMEMBERED = 4_000
 
 
 @dataclass(frozen=True)
-class Item:
+class ChainItem:
     """A chain question with its facts and gold passages."""
 
     question: Question
@@ -99,7 +99,7 @@ class SuiteInputs:
         """All of the world, in the index's order."""
         return [telling.passage for telling in self.world.tellings]
 
-    def chains(self, hops: int, n: int | None = None) -> list[Item]:
+    def chains(self, hops: int, n: int | None = None) -> list[ChainItem]:
         """`n` different chain questions of so many hops, `limit` by default.
 
         No entity stands twice in a chain, and each of its facts has a passage of its own, so
@@ -111,7 +111,7 @@ class SuiteInputs:
         wanted = self.limit if n is None else n
         rng = Random(f"chains {self.seed} {hops}")
         sampler = Sampler(self.world, rng, Forge(rng, "test", world.RESERVED))
-        found: dict[tuple[Fact, ...], Item] = {}
+        found: dict[tuple[Fact, ...], ChainItem] = {}
         misses = 0
         while len(found) < wanted:
             facts = tuple(sampler.walk(hops))
@@ -125,7 +125,7 @@ class SuiteInputs:
                 )
         return list(found.values())
 
-    def distractors(self, item: Item, n: int) -> tuple[Passage, ...]:
+    def distractors(self, item: ChainItem, n: int) -> tuple[Passage, ...]:
         """The first `n` distractors by the search: passages that are neither gold nor contain the
         answer."""
         found: list[Passage] = []
@@ -136,18 +136,18 @@ class SuiteInputs:
             found = [hit.passage for hit in hits if useless(item, hit.passage)]
         return tuple(found[:n])
 
-    def unrelated(self, item: Item, n: int) -> tuple[Passage, ...]:
+    def unrelated(self, item: ChainItem, n: int) -> tuple[Passage, ...]:
         """`n` different random passages that are neither gold nor contain the answer."""
         rng = Random(f"random {self.seed} {item.question.id}")
         drawn = rng.sample(self.passages, len(self.world.tellings))
         return tuple([passage for passage in drawn if useless(item, passage)][:n])
 
-    def single_passages(self, item: Item) -> list[tuple[Passage, ...]]:
+    def single_passages(self, item: ChainItem) -> list[tuple[Passage, ...]]:
         """Contexts for a one-hop question: none, the gold passage, the first distractor, and one
         drawn at random."""
         return [(), item.gold, self.distractors(item, 1), self.unrelated(item, 1)]
 
-    def shuffled(self, item: Item, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    def shuffled(self, item: ChainItem, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """The passages in an order drawn for this question."""
         rng = Random(f"order {self.seed} {item.question.id}")
         return tuple(rng.sample(list(passages), len(passages)))
@@ -157,14 +157,14 @@ class SuiteInputs:
         places = {self.world.telling_of[fact] for fact in facts}
         return len(facts) == len(places) == hops and len(names) == hops + 1
 
-    def _item(self, rng: Random, facts: tuple[Fact, ...], identity: str) -> Item:
+    def _item(self, rng: Random, facts: tuple[Fact, ...], identity: str) -> ChainItem:
         asked = chain(rng, facts)
         gold = tuple(self.world.tellings[self.world.telling_of[f]].passage for f in facts)
         question = Question(text=asked.text, answers=(asked.answer,), id=identity)
-        return Item(question, facts, gold)
+        return ChainItem(question, facts, gold)
 
 
-def useless(item: Item, passage: Passage) -> bool:
+def useless(item: ChainItem, passage: Passage) -> bool:
     """Whether a passage is not gold and does not name the answer."""
     gold = {one.key for one in item.gold}
     return passage.key not in gold and not contains(_whole(passage), item.answer)

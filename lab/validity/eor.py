@@ -44,7 +44,7 @@ from hopscope.tracing.scoring.metric import AnswerMetric, Case, case_of
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, differences, estimates
 from hopscope.workflows import eor as workflow
 from hopscope.workflows.eor import weights_file
-from hopscope.workflows.eor.voting import Rule
+from hopscope.workflows.eor.voting import VotingRule
 
 SHARE = 0.5
 """The share of the limit for training, and as much for comparison: each question takes nine
@@ -58,7 +58,7 @@ RIGHT = 0.8
 """From this equivalence on an answer is right, as in the paper."""
 
 
-class Compared(NamedTuple):
+class EnsembleComparison(NamedTuple):
     """The ensemble and its members on the same questions."""
 
     systems: Mapping[str, Sequence[Case]]
@@ -120,7 +120,7 @@ def compare(
     learned: Sequence[Question],
     asked: Sequence[Question],
     seed: int,
-) -> Compared:
+) -> EnsembleComparison:
     """Learn the weights from some questions and answer the others with them. Failed questions are
     left out.
 
@@ -148,17 +148,19 @@ def compare(
             return [each for each in runs if each.status == "ok"]
 
         practised = answer(learned)
-        weights = fitting.fit(practised, Rule(), seed=seed)
+        weights = fitting.fit(practised, VotingRule(), seed=seed)
         weights_file.save(file, weights)
         runs = answer(asked, str(file))
     systems: dict[str, list[Case]] = {ENSEMBLE: [case_of(each) for each in runs]}
     for member in members.members(runs):
         systems.setdefault(member.workflow, []).append(case_of(member))
     alone = fitting.votes(practised)[1].right.mean(axis=0)
-    return Compared(systems, weights.pool[int(alone.argmax())], len(practised), len(asked))
+    return EnsembleComparison(
+        systems, weights.pool[int(alone.argmax())], len(practised), len(asked)
+    )
 
 
-def tabulate(compared: Compared, judge: AnswerMetric, *, seed: int) -> list[Table]:
+def tabulate(compared: EnsembleComparison, judge: AnswerMetric, *, seed: int) -> list[Table]:
     """Each system's accuracy, and the ensemble's difference to the best of its pool."""
     bootstrap = Bootstrap(seed=seed)
     names = list(compared.systems)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from hopscope.lab.suites.figures import table
 from hopscope.lab.suites.readings import NO_ANSWER, column
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Generation, Measurement, Passage
@@ -64,7 +64,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     ]
 
 
-def lists(inputs: SuiteInputs, item: Item) -> dict[str, List]:
+def lists(inputs: SuiteInputs, item: ChainItem) -> dict[str, List]:
     """The lists of a question by name, without empty ones."""
     [hits] = inputs.retriever.search([item.question.text], k=2 * SIZE)
     ranked = tuple(hit.passage for hit in hits)
@@ -78,7 +78,7 @@ def lists(inputs: SuiteInputs, item: Item) -> dict[str, List]:
     return {name: passages for name, passages in found.items() if passages}
 
 
-def score(inputs: SuiteInputs, item: Item) -> list[Scored]:
+def score(inputs: SuiteInputs, item: ChainItem) -> list[Scored]:
     """Score each list of a question."""
     found = lists(inputs, item)
     metric = exact_match.build()
@@ -101,7 +101,9 @@ def score(inputs: SuiteInputs, item: Item) -> list[Scored]:
     ]
 
 
-def measures(item: Item, passages: List, ranked: Ranking) -> dict[str, dict[str, float | None]]:
+def measures(
+    item: ChainItem, passages: List, ranked: Ranking
+) -> dict[str, dict[str, float | None]]:
     """The measures of one list, by kind of label."""
     gold = {passage.key for passage in item.gold}
     holds = [contains(f"{p.title} {p.text}", item.answer) for p in passages]

@@ -20,7 +20,7 @@ from hopscope.lab.suites.figures import table
 from hopscope.lab.suites.readings import column
 from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import GOLD, SOFT
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.texts.answers import contains
@@ -61,7 +61,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     ]
 
 
-def _one_hop(inputs: SuiteInputs, item: Item, answers: Sequence[str]) -> list[Situation]:
+def _one_hop(inputs: SuiteInputs, item: ChainItem, answers: Sequence[str]) -> list[Situation]:
     rng = Random(f"gold {inputs.seed} {item.question.id}")
     own = {passage.key for passage in item.gold}
     naming = [
@@ -88,7 +88,7 @@ def _one_hop(inputs: SuiteInputs, item: Item, answers: Sequence[str]) -> list[Si
     ]
 
 
-def _two_hops(item: Item) -> list[Situation]:
+def _two_hops(item: ChainItem) -> list[Situation]:
     first, last = item.gold
     return [
         Situation("first passage", (first,), item.answer),
@@ -97,7 +97,9 @@ def _two_hops(item: Item) -> list[Situation]:
     ]
 
 
-def _told(inputs: SuiteInputs, item: Item, situations: Sequence[Situation]) -> dict[str, Gains]:
+def _told(
+    inputs: SuiteInputs, item: ChainItem, situations: Sequence[Situation]
+) -> dict[str, Gains]:
     """The gain of each situation by each meter."""
     meters: dict[str, UtilityMeter] = {SOFT: inputs.seper()}
     meters |= {name: GoldLogprob(inputs.reader, scale=scale) for name, scale in GOLD.items()}

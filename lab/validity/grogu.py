@@ -48,7 +48,7 @@ OTHERS = 4
 RESAMPLES = 2000
 
 
-class Outcome(NamedTuple):
+class PairOutcome(NamedTuple):
     """A question with a right answer from one context and a wrong one from the other."""
 
     random_right: bool
@@ -147,12 +147,12 @@ def concordance(found: Readings, *, seed: int) -> Table:
     decided = [row for row in found if {row[0].right, row[1].right} == {True, False}]
     outcomes = {
         name: [
-            Outcome(row[1].right is True, _higher(compare(score, row[1], row[0])))
+            PairOutcome(row[1].right is True, _higher(compare(score, row[1], row[0])))
             for row in decided
         ]
         for score, name in SCORES
     }
-    outcomes["Relevance"] = [Outcome(row[1].right is True, False) for row in decided]
+    outcomes["Relevance"] = [PairOutcome(row[1].right is True, False) for row in decided]
     return table(
         "grogu_concordance",
         "Concordance of GroGU with right answers, where one of two contexts gives them (two hops)",
@@ -164,10 +164,10 @@ def concordance(found: Readings, *, seed: int) -> Table:
     )
 
 
-def agreement(outcomes: Sequence[Outcome], *, seed: int) -> dict[str, Cell]:
+def agreement(outcomes: Sequence[PairOutcome], *, seed: int) -> dict[str, Cell]:
     """Kendall's tau, accuracy and macro-F1 of utility as a classifier of the right context."""
     kept = [each for each in outcomes if each.random_preferred is not None]
-    tp, tn = kept.count(Outcome(True, True)), kept.count(Outcome(False, False))
+    tp, tn = kept.count(PairOutcome(True, True)), kept.count(PairOutcome(False, False))
     errors = len(kept) - tp - tn
     accuracy = share(
         tp + tn,

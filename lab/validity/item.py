@@ -23,7 +23,7 @@ import numpy as np
 from hopscope.lab.suites.answering import answer
 from hopscope.lab.suites.columns import FAILED, apart, mean
 from hopscope.lab.suites.figures import table
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.runtime import key_lists
 from hopscope.runtime.execution.run import Workflow
@@ -82,7 +82,7 @@ WAYS: tuple[Way, ...] = (
 
 
 @dataclass(frozen=True)
-class Given:
+class FixedRetriever:
     """A retriever that returns the same passages for every query."""
 
     passages: tuple[Passage, ...]
@@ -103,7 +103,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     return [tabulate(made, asked, seed=inputs.seed)]
 
 
-def listed(inputs: SuiteInputs, asked: Item) -> Listed:
+def listed(inputs: SuiteInputs, asked: ChainItem) -> Listed:
     """The candidates of a question."""
     size = random.Random(f"item {inputs.seed} {asked.question.id}").randint(FEWEST, MOST)
     others = size - len(asked.gold)
@@ -122,7 +122,7 @@ def judge(reader: Reader, asked: Sequence[Listed], *, seed: int) -> dict[str, li
     for way in WAYS:
         workflow = Workflow(way.name, way.build(), {})
         for row in asked:
-            deps = Deps(reader, Given(row.candidates), seed=seed, capture_content=False)
+            deps = Deps(reader, FixedRetriever(row.candidates), seed=seed, capture_content=False)
             found = choices(answer(workflow, row.question, deps), way)
             for m, choice in enumerate(found, start=1):
                 name = f"{way.name} ({m})" if way.rounds > 1 else way.name

@@ -22,8 +22,8 @@ from hopscope.lab.suites import repeated, rivals
 from hopscope.lab.suites.figures import table
 from hopscope.lab.suites.perfect import Perfect
 from hopscope.lab.suites.resampling import Pairs
-from hopscope.lab.suites.rivals import SOFT, Contexts, ContextScores, Scores
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.rivals import SOFT, Contexts, ContextScores, RivalScores
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
@@ -72,7 +72,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     ]
 
 
-def _single(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> Table:
+def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> Table:
     series, known = Series(), 0
     for item in inputs.chains(1):
         contexts = inputs.single_passages(item)
@@ -93,7 +93,7 @@ def _single(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> Tab
     )
 
 
-def _multi(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> list[Table]:
+def _multi(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> list[Table]:
     sets, steps = Series(), {rule: Series() for rule in RULES}
     items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
     for number, item in enumerate(items):
@@ -111,7 +111,7 @@ def _multi(inputs: SuiteInputs, scores: Scores, reasons: dict[str, str]) -> list
     ]
 
 
-def trajectory_of(inputs: SuiteInputs, item: Item) -> tuple[FrozenGame, list[float]]:
+def trajectory_of(inputs: SuiteInputs, item: ChainItem) -> tuple[FrozenGame, list[float]]:
     """A run whose steps retrieve one passage each: the gold in reasoning order, with a distractor
     at a random place; and the true utility of each step."""
     rng = Random(f"trajectory {inputs.seed} {item.question.id}")
@@ -131,7 +131,7 @@ def _subsets(members: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def _tell(
     inputs: SuiteInputs,
-    scores: Scores,
+    scores: RivalScores,
     question: Question,
     contexts: Contexts,
     reasons: dict[str, str],
@@ -173,7 +173,7 @@ class Recorded:
 
 
 def _credits(
-    game: FrozenGame, item: Item, contexts: Contexts, told: Mapping[str, ContextScores]
+    game: FrozenGame, item: ChainItem, contexts: Contexts, told: Mapping[str, ContextScores]
 ) -> dict[str, dict[str, list[float | None]]]:
     """By rule and metric, the credit of each step."""
     keys = [content(shown) for shown in contexts]

@@ -17,7 +17,7 @@ from hopscope.lab.suites.answering import answer
 from hopscope.lab.suites.figures import table
 from hopscope.lab.suites.perfect import Perfect
 from hopscope.lab.suites.resampling import Pairs
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.execution.run import Workflow
@@ -66,7 +66,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     return [_table(inputs, cases, runs, items, similarity)]
 
 
-def _run(inputs: SuiteInputs, item: Item) -> Run:
+def _run(inputs: SuiteInputs, item: ChainItem) -> Run:
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
     deps = Deps(reader=inputs.reader, retriever=inputs.retriever, seed=inputs.seed)
@@ -74,7 +74,7 @@ def _run(inputs: SuiteInputs, item: Item) -> Run:
 
 
 def _cases(
-    inputs: SuiteInputs, found: Run, item: Item, number: int, similarity: Similarity | str
+    inputs: SuiteInputs, found: Run, item: ChainItem, number: int, similarity: Similarity | str
 ) -> list[Case]:
     """The cases of all runs that did not fail."""
     if found.status != "ok":
@@ -120,7 +120,7 @@ def _credits(
 def _baselines(
     found: Run,
     brought: Mapping[int, Sequence[Passage]],
-    item: Item,
+    item: ChainItem,
     similarity: Similarity | str,
 ) -> dict[str, dict[int, float | None]]:
     """The baselines of each step, which need no reader."""
@@ -180,7 +180,7 @@ def _table(
     inputs: SuiteInputs,
     cases: Sequence[Case],
     runs: Sequence[Run],
-    items: Sequence[Item],
+    items: Sequence[ChainItem],
     similarity: Similarity | str,
 ) -> Table:
     whole = {

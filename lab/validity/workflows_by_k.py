@@ -56,7 +56,7 @@ DIGITS = {"retrievals": 2, "tokens": 0}
 """Decimals of the measures whose figures do not have three."""
 
 
-class Answered(NamedTuple):
+class MeasuredQuestion(NamedTuple):
     """The values of one question in one workflow."""
 
     run: Run
@@ -77,7 +77,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 def answer(
     reader: Reader, retriever: Retriever, meter: SePer, question: Question
-) -> dict[tuple[str, int], Answered]:
+) -> dict[tuple[str, int], MeasuredQuestion]:
     """Measure a question in every workflow with every k."""
     deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
     runs = {
@@ -87,7 +87,7 @@ def answer(
     }
     before, *beliefs = meter.measure(question, [(), *map(shown, runs.values())])
     return {
-        way: Answered(done, before, belief)
+        way: MeasuredQuestion(done, before, belief)
         for (way, done), belief in zip(runs.items(), beliefs, strict=True)
     }
 
@@ -99,7 +99,7 @@ def shown(done: Run) -> tuple[Passage, ...]:
 
 
 def tabulate(
-    found: Sequence[Mapping[tuple[str, int], Answered]], judge: AnswerMetric, *, seed: int
+    found: Sequence[Mapping[tuple[str, int], MeasuredQuestion]], judge: AnswerMetric, *, seed: int
 ) -> Table:
     """A row for each workflow and k."""
     bootstrap = Bootstrap(seed=seed)
@@ -126,7 +126,7 @@ def tabulate(
     return made.model_copy(update={"digits": made.digits | DIGITS})
 
 
-def measured(rows: Sequence[Answered], judge: AnswerMetric) -> list[Column]:
+def measured(rows: Sequence[MeasuredQuestion], judge: AnswerMetric) -> list[Column]:
     """The columns of a row, in the order of `MEASURES`; a run that failed has no values."""
     cases = [case_of(row.run) for row in rows]
     right = [found.value for found in judge.score(cases)]
@@ -150,7 +150,7 @@ def measured(rows: Sequence[Answered], judge: AnswerMetric) -> list[Column]:
     ]
 
 
-def gain(row: Answered) -> float | None:
+def gain(row: MeasuredQuestion) -> float | None:
     """ΔSePer."""
     if row.belief.value is None or row.before.value is None:
         return None

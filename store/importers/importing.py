@@ -213,7 +213,7 @@ def _content(run: Run) -> str:
 def _count(report: ImportReport, runs: Iterable[Run]) -> None:
     for run in runs:
         report.runs += 1
-        report.retrievals += sum(step.query is not None for step in run.steps)
+        report.retrievals += len(run.retrievals)
         report.answered += bool(run.question.answers)
         report.parted += "split" in run.options
 

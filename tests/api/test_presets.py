@@ -12,8 +12,8 @@ import pytest
 import hopscope
 from hopscope import workflows
 from hopscope.api import presets
-from hopscope.api.credit_games import Against, Mode, Over
-from hopscope.api.credit_runs import Defaults, Given
+from hopscope.api.credit_games import CounterfactualName, Mode, Over
+from hopscope.api.credit_runs import CreditArguments, Defaults
 from hopscope.api.presets import Preset, Presets
 from hopscope.api.spending import Spending
 from hopscope.lab.experiments.arms import arms
@@ -120,10 +120,11 @@ def test_run_eval_credit_and_a_session_measure_by_the_preset(
 
 
 def test_credit_takes_the_runs_own_options_then_the_preset_then_the_users() -> None:
-    given = Given(
+    given = CreditArguments(
         rules=None, meters=("seper",), corpus=None, reader=None, thinking=None, entailment=None,
-        samples=None, seed=None, options={"seper.max_tokens": "32"}, counterfactual=Against.empty,
-        mode=Mode.frozen, over=Over.steps, golds=(), presets=Presets.named(["seper-paper"]),
+        samples=None, seed=None, options={"seper.max_tokens": "32"},
+        counterfactual=CounterfactualName.empty, mode=Mode.frozen, over=Over.steps, golds=(),
+        presets=Presets.named(["seper-paper"]),
     )  # fmt: skip
     own = {"seper.context_words": "9", "seper.bound": "0.5", "seper.max_tokens": "8"}
     options = given.wanted(Defaults(options=own)).options

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hopscope.api.checkpoints import Settings
+from hopscope.api.checkpoints import CheckpointSettings
 from hopscope.api.session import Session
 from hopscope.cli.main import main
 from hopscope.runtime.execution.checkpoints import Checkpoints
@@ -148,7 +148,7 @@ def test_a_checkpoint_that_names_a_path_runs_nothing(
 ) -> None:
     """Ours never do: somebody else may have written it."""
     (place / "plain.py").write_text(f"open('ran', 'w')\n{WORKFLOW}")
-    settings = Settings(
+    settings = CheckpointSettings(
         question=Question(text="Who?"),
         workflow="./plain.py",
         options={},

@@ -41,7 +41,7 @@ def call(*arguments: str) -> None:
     assert not end.value.code
 
 
-def resolved(folder: Path) -> planning.Plan:
+def resolved(folder: Path) -> planning.ExperimentPlan:
     return planning.resolve(
         str(folder / "asked.jsonl"),
         named=["naive:max_tokens=8"],

@@ -80,7 +80,7 @@ def test_a_component_of_another_distribution_is_found_and_loaded(install: Instal
     assert "outside" in components.names(workflows)
     assert "outside" not in components.own(workflows)
     assert "outside" not in components.names(credit), "it is no rule"
-    assert components.Found("outside", "elsewhere 1.5") in components.found(workflows)
+    assert components.ComponentEntry("outside", "elsewhere 1.5") in components.found(workflows)
     assert list(components.options(components.load(workflows, "outside").build)) == ["k"]
 
 

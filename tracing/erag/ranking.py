@@ -8,7 +8,6 @@ highest (Salemi & Zamani 2024, arXiv 2404.13781, notes to Table 1); the others a
 """
 
 from collections.abc import Sequence
-from math import log2
 
 from ir_measures import AP, RR, Measure, P, R, Success, evaluator, nDCG
 
@@ -42,19 +41,6 @@ def measures(
     values: dict[str, float | None] = dict.fromkeys(names(cutoffs))
     values.update(_trec(labels, cutoffs) if binary else _continuous(labels, cutoffs))
     return values
-
-
-def graded_ndcg(labels: Sequence[float], cutoff: int | None = None) -> float:
-    """NDCG with the labels themselves as gains: not in the paper, comparable with nothing in it.
-
-    0 where all labels are.
-    """
-    best = _dcg(sorted(labels, reverse=True)[:cutoff])
-    return _dcg(labels[:cutoff]) / best if best else 0.0
-
-
-def _dcg(gains: Sequence[float]) -> float:
-    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
 def _name(measure: str, cutoff: int | None) -> str:

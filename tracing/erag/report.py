@@ -26,7 +26,7 @@ class RunRankings(Record):
     """The model's error if one failed, so that nothing could be measured."""
 
 
-class Agreement(Record):
+class RankAgreement(Record):
     """Correlation of a measure of the run's ranking with its answer's score, over questions."""
 
     kendall: Measurement
@@ -37,7 +37,7 @@ class ERAGReport(Record):
     estimator: str
     averages: dict[str, MeanScore]
     """By measure, over the runs' own rankings; those of AP and RR are MAP and MRR."""
-    agreement: dict[str, Agreement]
+    agreement: dict[str, RankAgreement]
     """By measure, over runs with both values."""
     runs: tuple[RunRankings, ...]
 
@@ -91,14 +91,14 @@ def _is_share(name: str) -> bool:
 
 def _agreement(
     measures: Sequence[Measurement], scores: Sequence[Measurement], seed: int
-) -> Agreement:
+) -> RankAgreement:
     pairs = [
         (measure.value, score.value)
         for measure, score in zip(measures, scores, strict=True)
         if measure.value is not None and score.value is not None
     ]
     one, other = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return Agreement(
+    return RankAgreement(
         kendall=rank_correlation("kendall", one, other, seed=seed),
         spearman=rank_correlation("spearman", one, other, seed=seed),
     )

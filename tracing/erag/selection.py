@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 
-class Agreement(NamedTuple):
+class SelectionCounts(NamedTuple):
     """Agreement of choices with gold passages, in counts of passages."""
 
     right: int
@@ -38,11 +38,11 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def agreement(pairs: Iterable[tuple[Collection[str], Collection[str]]]) -> Agreement:
+def agreement(pairs: Iterable[tuple[Collection[str], Collection[str]]]) -> SelectionCounts:
     """The counts over pairs of chosen and gold passage keys, one pair for each question."""
     right = wrong = missed = 0
     for chosen, gold in ((set(c), set(g)) for c, g in pairs):
         right += len(chosen & gold)
         wrong += len(chosen - gold)
         missed += len(gold - chosen)
-    return Agreement(right, wrong, missed)
+    return SelectionCounts(right, wrong, missed)

@@ -31,7 +31,7 @@ MAX_WORDS = 5
 """Answers longer than this seldom occur in a document word for word."""
 
 
-class Errors(Record):
+class AnswerErrors(Record):
     """The errors between one document and one answer."""
 
     retriever: bool
@@ -43,23 +43,23 @@ class Errors(Record):
     """Set in the two cases that the decomposition does not cover."""
 
 
-class Located(Record):
+class StepErrors(Record):
     """The errors of a step, or of the whole run when `step` is None."""
 
     step: int | None
-    errors: Errors | None
+    errors: AnswerErrors | None
     reason: str | None = None
     """Why `errors` is None."""
 
 
-def indicators(*, gold_in_document: bool, answer_in_document: bool, correct: bool) -> Errors:
+def indicators(*, gold_in_document: bool, answer_in_document: bool, correct: bool) -> AnswerErrors:
     """The errors that follow from the three observations."""
     residual: Residual | None = None
     if correct and gold_in_document != answer_in_document:
         residual = (
             "right, in no document" if gold_in_document else "right, in a document without gold"
         )
-    return Errors(
+    return AnswerErrors(
         retriever=not gold_in_document,
         hallucination=not answer_in_document,
         extraction=gold_in_document and answer_in_document and not correct,
@@ -76,7 +76,7 @@ def of_answer(
     *,
     correct: bool,
     normaliser: Normaliser = "squad",
-) -> Errors:
+) -> AnswerErrors:
     """The errors of an answer that was written from these passages."""
     texts = [text for passage in passages for text in (passage.title, passage.text)]
     return indicators(
@@ -88,7 +88,7 @@ def of_answer(
 
 def of_run(
     run: Run, verdict: Measurement, *, threshold: float = 0.8, normaliser: Normaliser = "squad"
-) -> list[Located]:
+) -> list[StepErrors]:
     """The errors of the whole run, then of each step: between the passages that the step showed
     and the final answer.
 
@@ -98,21 +98,21 @@ def of_run(
     places = [None, *(step.index for step in run.steps)]
     if verdict.value is None or run.answer is None:
         reason = verdict.reason or "there is no answer"
-        return [Located(step=place, errors=None, reason=reason) for place in places]
+        return [StepErrors(step=place, errors=None, reason=reason) for place in places]
     known, golds, answer = passages_by_key(run), run.question.answers, run.answer
     correct = verdict.value >= threshold
 
-    def look(passages: Iterable[Passage]) -> Errors:
+    def look(passages: Iterable[Passage]) -> AnswerErrors:
         return of_answer(passages, golds, answer, correct=correct, normaliser=normaliser)
 
-    located = [Located(step=None, errors=look(shown_passages(run).values()))]
+    located = [StepErrors(step=None, errors=look(shown_passages(run).values()))]
     for step in run.steps:
         if asked_a_model(step):
             errors = look(known[key] for key in step.shown if key in known)
-            located.append(Located(step=step.index, errors=errors))
+            located.append(StepErrors(step=step.index, errors=errors))
         else:
             reason = "the step asked no model"
-            located.append(Located(step=step.index, errors=None, reason=reason))
+            located.append(StepErrors(step=step.index, errors=None, reason=reason))
     return located
 
 
@@ -121,7 +121,7 @@ def brief(answer: str, *, max_words: int = MAX_WORDS) -> bool:
     return len(answer.split()) <= max_words
 
 
-def profile(errors: Sequence[Errors]) -> dict[str, Measurement]:
+def profile(errors: Sequence[AnswerErrors]) -> dict[str, Measurement]:
     """The share of each error, over all and under the condition it is defined on, with
     intervals."""
     right_document = [e for e in errors if not e.retriever]

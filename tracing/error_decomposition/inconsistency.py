@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopscope.runtime.types import Measurement, Record
-from hopscope.tracing.error_decomposition.errors import Errors
+from hopscope.tracing.error_decomposition.errors import AnswerErrors
 from hopscope.tracing.statistics.averages import share
 from hopscope.tracing.statistics.intervals import of_resamples
 
@@ -25,8 +25,8 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Matrix = tuple[tuple[Measurement | None, ...], ...]
 """Rows win over columns; None on the diagonal."""
-Kind = Literal["retriever", "hallucination", "extraction", "lucky_guess"]
-KINDS: tuple[Kind, ...] = ("retriever", "hallucination", "extraction", "lucky_guess")
+ErrorKind = Literal["retriever", "hallucination", "extraction", "lucky_guess"]
+KINDS: tuple[ErrorKind, ...] = ("retriever", "hallucination", "extraction", "lucky_guess")
 RESAMPLES = 2000
 
 
@@ -68,7 +68,7 @@ def inconsistency(right: Mapping[str, Sequence[bool]], *, seed: int = 0) -> Inco
     )
 
 
-def error_ratios(systems: Mapping[str, Sequence[Errors]]) -> dict[Kind, Matrix]:
+def error_ratios(systems: Mapping[str, Sequence[AnswerErrors]]) -> dict[ErrorKind, Matrix]:
     """RWR_E of each error, systems in the given order.
 
     Raises:
@@ -79,7 +79,7 @@ def error_ratios(systems: Mapping[str, Sequence[Errors]]) -> dict[Kind, Matrix]:
         for kind in KINDS
     }
     retriever, neither = tables["retriever"], tables["retriever"] & tables["hallucination"]
-    defined: dict[Kind, Bools] = {
+    defined: dict[ErrorKind, Bools] = {
         "retriever": np.ones_like(retriever),
         "hallucination": np.ones_like(retriever),
         "extraction": ~retriever,

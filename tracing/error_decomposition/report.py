@@ -12,15 +12,15 @@ from typing import Literal
 from hopscope.runtime.types import Measurement, Record, Run
 from hopscope.tracing.error_decomposition.errors import (
     MAX_WORDS,
-    Errors,
-    Located,
+    AnswerErrors,
+    StepErrors,
     brief,
     of_run,
     profile,
 )
 from hopscope.tracing.error_decomposition.inconsistency import (
+    ErrorKind,
     Inconsistency,
-    Kind,
     Matrix,
     error_ratios,
     inconsistency,
@@ -39,7 +39,7 @@ class RunErrors(Record):
     answer: str | None
     verdict: Measurement
     """The answer's score; it is right from the report's `threshold` on."""
-    errors: tuple[Located, ...]
+    errors: tuple[StepErrors, ...]
     """The whole run's, then each step's."""
 
 
@@ -56,13 +56,13 @@ class SystemErrors(Record):
     """The same by the step's index, over runs whose step with that index asked a model."""
 
 
-class Comparison(Record):
+class ErrorComparison(Record):
     """Systems on the questions with a verdict for all of them."""
 
     right: Inconsistency
     questions: int
     """Those with only short answers: the ratios of errors are over these."""
-    errors: dict[Kind, Matrix]
+    errors: dict[ErrorKind, Matrix]
 
 
 class ErrorReport(Record):
@@ -74,7 +74,7 @@ class ErrorReport(Record):
     too_long: int
     """The number of those questions."""
     systems: tuple[SystemErrors, ...]
-    comparison: Comparison | None
+    comparison: ErrorComparison | None
     """None with one system only."""
     runs: tuple[RunErrors, ...]
 
@@ -136,8 +136,8 @@ def error_report(
 def _system(
     name: str, rows: Sequence[RunErrors], asked: Mapping[Question, RunErrors]
 ) -> SystemErrors:
-    by_step: dict[int, list[Errors]] = {}
-    whole: list[Errors] = []
+    by_step: dict[int, list[AnswerErrors]] = {}
+    whole: list[AnswerErrors] = []
     for located in (located for row in rows for located in row.errors):
         if located.errors is not None:
             group = whole if located.step is None else by_step.setdefault(located.step, [])
@@ -153,7 +153,7 @@ def _system(
 
 def _compare(
     table: Mapping[str, Mapping[Question, RunErrors]], long: set[Question], seed: int
-) -> Comparison:
+) -> ErrorComparison:
     whole = {
         system: {question: row.errors[0].errors for question, row in rows.items()}
         for system, rows in table.items()
@@ -161,7 +161,7 @@ def _compare(
     first = next(iter(whole.values()))
     shared = [q for q in first if all(by_question.get(q) for by_question in whole.values())]
 
-    def errors(questions: Sequence[Question]) -> dict[str, list[Errors]]:
+    def errors(questions: Sequence[Question]) -> dict[str, list[AnswerErrors]]:
         return {
             system: [e for q in questions if (e := by_question[q]) is not None]
             for system, by_question in whole.items()
@@ -169,7 +169,7 @@ def _compare(
 
     short = [question for question in shared if question not in long]
     right = {system: [e.correct for e in rows] for system, rows in errors(shared).items()}
-    return Comparison(
+    return ErrorComparison(
         right=inconsistency(right, seed=seed),
         questions=len(short),
         errors=error_ratios(errors(short)),

@@ -6,10 +6,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hopscope.tracing.learned.files import Learned
+from hopscope.tracing.learned.files import LearnedFile
 
 
-class Calibration(Learned):
+class Calibration(LearnedFile):
     """Piecewise linear; constant beyond its ends."""
 
     kind: Literal["tasr"] = "tasr"

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hopscope.tracing.learned.files import Learned
+from hopscope.tracing.learned.files import LearnedFile
 
 WORD = re.compile(r"\w+")
 
@@ -18,7 +18,7 @@ def terms(question: str) -> set[str]:
     return {*words, *(f"{a} {b}" for a, b in pairwise(words))}
 
 
-class ClassifierFile(Learned):
+class ClassifierFile(LearnedFile):
     """A linear classifier: a class's score is its intercept plus the weights of the question's
     terms."""
 

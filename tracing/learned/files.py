@@ -10,7 +10,7 @@ from hopscope.runtime.types import Record
 from hopscope.runtime.validation import first
 
 
-class Learned(Record):
+class LearnedFile(Record):
     """The fields of every learned file."""
 
     workflow: str
@@ -21,10 +21,10 @@ class Learned(Record):
     """The training runs and statistics."""
 
 
-Kind = TypeVar("Kind", bound=Learned)
+AnyLearnedFile = TypeVar("AnyLearnedFile", bound=LearnedFile)
 
 
-def read(kind: type[Kind], path: Path, *, workflow: str, reader: str) -> Kind:
+def read(kind: type[AnyLearnedFile], path: Path, *, workflow: str, reader: str) -> AnyLearnedFile:
     """
     Raises:
         UsageError: the file is missing, is not a policy of this kind, or is for another workflow or
@@ -51,7 +51,7 @@ def read(kind: type[Kind], path: Path, *, workflow: str, reader: str) -> Kind:
     return policy
 
 
-def _recipe(kind: type[Learned], path: Path) -> str:
+def _recipe(kind: type[LearnedFile], path: Path) -> str:
     name = kind.model_fields["kind"].default
     option = "--budget tokens=N" if name == "value" else f"--kind {name}"
     return f"`hopscope budget fit --from EXPERIMENT {option} --out {path}`"

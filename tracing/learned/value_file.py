@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from hopscope.runtime.types import Record
-from hopscope.tracing.learned.files import Learned
+from hopscope.tracing.learned.files import LearnedFile
 from hopscope.tracing.learned.forest import Forest
 from hopscope.tracing.signals.gathering import Stage
 
@@ -78,7 +78,7 @@ class Head(Record):
         return [known.get(name, self.medians.get(name, 0.0)) for name in names]
 
 
-class Plan(Record):
+class RetrievalPlan(Record):
     """The predictor for one number of retrievals, before the first.
 
     It compares with no retrieval.
@@ -90,7 +90,7 @@ class Plan(Record):
     """Added tokens."""
 
 
-class ValueFile(Learned):
+class ValueFile(LearnedFile):
     """A learned policy of the value of information."""
 
     kind: Literal["value"] = "value"
@@ -106,7 +106,7 @@ class ValueFile(Learned):
     heads: tuple[Head, ...] = Field(min_length=1)
     """By retrievals done; the last one holds for all after it."""
 
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[RetrievalPlan, ...] = ()
     """By number of retrievals, from 1."""
 
     def head(self, retrievals: int) -> Head:

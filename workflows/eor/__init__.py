@@ -23,15 +23,21 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting.fitting import generate as generation
 from hopscope.workflows.eor import _prompts, _similarities, weights_file
-from hopscope.workflows.eor._ensemble import Graph, Plan, State, Update, make_plan
+from hopscope.workflows.eor._ensemble import (
+    EnsembleGraph,
+    EnsemblePlan,
+    EnsembleState,
+    EnsembleUpdate,
+    make_plan,
+)
 from hopscope.workflows.eor.ballot import Voter
-from hopscope.workflows.eor.voting import Pooling, Rule
+from hopscope.workflows.eor.voting import Pooling, VotingRule
 
 NODES = ["retrieve", "rerank", "compress", "generate"]
 
 
 @step("retrieve")
-def retrieve(state: State, deps: Deps, *, plan: Plan) -> Update:
+def retrieve(state: EnsembleState, deps: Deps, *, plan: EnsemblePlan) -> EnsembleUpdate:
     source = plan.to_retrieve(state) or ""
     found = plan.sources.find(deps, source, state["question"].text)
     lists = {**state.get("lists", {}), source: found}
@@ -39,18 +45,18 @@ def retrieve(state: State, deps: Deps, *, plan: Plan) -> Update:
 
 
 @step("rank")
-def rerank(state: State, deps: Deps, *, plan: Plan) -> Update:
+def rerank(state: EnsembleState, deps: Deps, *, plan: EnsemblePlan) -> EnsembleUpdate:
     """Rank one window; after the last, the list is ranked."""
     name, ranking, ok, last = plan.rank_window(state, deps)
     lists = {**state["lists"], name: ranking} if last else state["lists"]
-    update: Update = {"lists": lists, "ranking": ranking, "output": name}
+    update: EnsembleUpdate = {"lists": lists, "ranking": ranking, "output": name}
     update |= {"windows": 0 if last else state.get("windows", 0) + 1}
     update |= {"evidence": plan.evidence(state, lists)}
     return update if ok is None else {**update, "parse_ok": ok}
 
 
 @step("generate")
-def compress(state: State, deps: Deps, *, plan: Plan) -> Update:
+def compress(state: EnsembleState, deps: Deps, *, plan: EnsemblePlan) -> EnsembleUpdate:
     ask = partial(summary.prompt, state["question"].text)
     reply = generation(deps, plan.document(state), ask, max_tokens=summary.tokens())
     text = summary.cut(reply.text)
@@ -58,7 +64,9 @@ def compress(state: State, deps: Deps, *, plan: Plan) -> Update:
 
 
 @step("generate")
-def generate(state: State, deps: Deps, *, plan: Plan, max_tokens: int) -> Update:
+def generate(
+    state: EnsembleState, deps: Deps, *, plan: EnsemblePlan, max_tokens: int
+) -> EnsembleUpdate:
     """Answer from the document or its summary; closed-book without either."""
     ask = partial(_prompts.answer, state["question"].text)
     reply = generation(deps, plan.read(state), ask, max_tokens=max_tokens, stop=("\n",))
@@ -67,11 +75,11 @@ def generate(state: State, deps: Deps, *, plan: Plan, max_tokens: int) -> Update
 
 
 @step("vote")
-def vote(state: State, deps: Deps, *, plan: Plan, voter: Voter) -> Update:
+def vote(state: EnsembleState, deps: Deps, *, plan: EnsemblePlan, voter: Voter) -> EnsembleUpdate:
     """Choose y_{m*}; its retriever's passages become the evidence."""
     ballot = voter.vote(state["question"].text, state["answers"], deps.entailment)
     found, answer = plan.found_by(ballot.winner, state), ballot.answers[ballot.winner]
-    said: Update = {"answer": answer, "output": ballot.model_dump_json()}
+    said: EnsembleUpdate = {"answer": answer, "output": ballot.model_dump_json()}
     return {**said, "evidence": found, "stop_reason": "answered"}
 
 
@@ -90,13 +98,13 @@ def build(
     layer: int = -1,
     idf: bool = False,
     max_tokens: Count = 32,
-) -> Graph:
+) -> EnsembleGraph:
     """`weights` is a file by `hopscope eor fit`; without one all retrievers have equal weights."""
     plan = make_plan(pool, sources, depth)
-    rule = Rule(pooling, same, threshold, zero_weight_votes)
+    rule = VotingRule(pooling, same, threshold, zero_weight_votes)
     bert = _similarities.encoder(encoder, layer, idf) if encoder else None
     voter = Voter(weights_file.choose(weights, plan.names, similarities, rule), rule, bert)
-    graph = Graph(State, context_schema=Deps)
+    graph = EnsembleGraph(EnsembleState, context_schema=Deps)
     graph.add_node("retrieve", retrieve(plan=plan))
     graph.add_node("rerank", rerank(plan=plan))
     graph.add_node("compress", compress(plan=plan))

@@ -21,7 +21,7 @@ from hopscope.runtime.specs import Spec
 from hopscope.runtime.stages import Candidates, Fusion, Reranker
 from hopscope.runtime.types import Hit, Passage
 from hopscope.workflows.eor import _prompts
-from hopscope.workflows.eor._pool import Retriever, Unit, parse_pool
+from hopscope.workflows.eor._pool import PoolRetriever, PoolUnit, parse_pool
 from hopscope.workflows.eor.sources import Sources, configure, distinct, was_retrieved
 
 WINDOW, STRIDE = 20, 10  # RankGPT's
@@ -30,7 +30,7 @@ NodeName = Literal["retrieve", "rerank", "compress", "generate", "vote"]
 Lists = Mapping[str, tuple[Hit, ...]]
 
 
-class Ensemble(TypedDict, total=False):
+class EnsembleFields(TypedDict, total=False):
     lists: Lists
     """Rankings by name: one for each source searched, and one for each reranked list, as `NAME@RR`
     or `rrf(NAME,NAME)@RR`."""
@@ -55,20 +55,20 @@ class Window(NamedTuple):
     """Whether this was the list's last window."""
 
 
-class State(shared.State, Ensemble, total=False): ...
+class EnsembleState(shared.State, EnsembleFields, total=False): ...
 
 
-class Update(shared.Update, Ensemble, total=False): ...
+class EnsembleUpdate(shared.Update, EnsembleFields, total=False): ...
 
 
-Graph = StateGraph[State, Deps, State, State]
+EnsembleGraph = StateGraph[EnsembleState, Deps, EnsembleState, EnsembleState]
 
 
 @dataclass(frozen=True)
-class Plan:
+class EnsemblePlan:
     """The pool and the parts that its names stand for."""
 
-    pool: tuple[Retriever, ...]
+    pool: tuple[PoolRetriever, ...]
     sources: Sources
     fusions: Mapping[Fuse, Fusion]
     rerankers: Mapping[Spec, Reranker]
@@ -86,12 +86,12 @@ class Plan:
         """The pool in canonical form."""
         return tuple(map(str, self.pool))
 
-    def current(self, state: State) -> Retriever | None:
+    def current(self, state: EnsembleState) -> PoolRetriever | None:
         """The retriever to answer next; None when all have answered."""
         turn = len(state.get("answers", ()))
         return self.pool[turn] if turn < len(self.pool) else None
 
-    def next_step(self, state: State) -> NodeName:
+    def next_step(self, state: EnsembleState) -> NodeName:
         """The next node that the current retriever needs, or `vote` when all have answered."""
         retriever = self.current(state)
         if retriever is None:
@@ -105,16 +105,16 @@ class Plan:
         compressed = state.get("summary") is not None or not self.document(state)
         return "compress" if retriever.compress and not compressed else "generate"
 
-    def to_retrieve(self, state: State) -> str | None:
+    def to_retrieve(self, state: EnsembleState) -> str | None:
         """The next source to search, or None."""
-        units = (self.current(state) or Retriever()).units
+        units = (self.current(state) or PoolRetriever()).units
         named = (name for unit in units for name in unit.sources)
         parts = (part for name in named for part in self.sources.parts(name))
         return next((part for part in parts if part not in state.get("lists", {})), None)
 
-    def to_rerank(self, state: State) -> Unit | None:
+    def to_rerank(self, state: EnsembleState) -> PoolUnit | None:
         """The next unit to rerank, or None."""
-        units = (self.current(state) or Retriever()).units
+        units = (self.current(state) or PoolRetriever()).units
         lists = state.get("lists", {})
         return next((unit for unit in units if unit.rerank and unit.listed not in lists), None)
 
@@ -130,7 +130,7 @@ class Plan:
         named = (part for name in names_in(wanted) for part in self.sources.parts(name))
         return distinct(lists.get(part, ()) for part in named)
 
-    def document(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
+    def document(self, state: EnsembleState, lists: Lists | None = None) -> tuple[Passage, ...]:
         """The current retriever's passages for the reader. A unit that is not reranked yet
         contributes all its candidates."""
         lists = state.get("lists", {}) if lists is None else lists
@@ -138,19 +138,19 @@ class Plan:
             self.listed(unit.of, lists)
             if unit.rerank and unit.listed not in lists
             else (lists[unit.listed] if unit.rerank else self.listed(unit.of, lists))[: unit.k]
-            for unit in (self.current(state) or Retriever()).units
+            for unit in (self.current(state) or PoolRetriever()).units
         )
         return tuple(hit.passage for hit in hits)
 
-    def read(self, state: State) -> tuple[Passage, ...]:
+    def read(self, state: EnsembleState) -> tuple[Passage, ...]:
         """The reader's evidence: the document, or its summary, which may be empty."""
         summary = state.get("summary")
         return self.document(state) if summary is None else _prompts.as_document(summary)
 
-    def rank_window(self, state: State, deps: Deps) -> Window:
+    def rank_window(self, state: EnsembleState, deps: Deps) -> Window:
         """Rank the next window of the current list by one reply of the reader. A reranker with a
         model of its own ranks the whole list at once."""
-        unit, t = self.to_rerank(state) or Unit(Source("")), state.get("windows", 0)
+        unit, t = self.to_rerank(state) or PoolUnit(Source("")), state.get("windows", 0)
         ranking = state["ranking"] if t else self.listed(unit.of, state["lists"])
         if unit.by:
             given = Candidates(state["question"].text, ranking)
@@ -163,16 +163,16 @@ class Plan:
         order = (*passages[: here.start], *ranked, *passages[here.stop :])
         return Window(unit.listed, by_place(order), ok, last=t + 1 == len(stretches))
 
-    def evidence(self, state: State, lists: Lists | None = None) -> tuple[Passage, ...]:
+    def evidence(self, state: EnsembleState, lists: Lists | None = None) -> tuple[Passage, ...]:
         """The retrieved part of the document: the reader's own knowledge is no evidence."""
         return tuple(filter(was_retrieved, self.document(state, lists)))
 
-    def found_by(self, turn: int, state: State) -> tuple[Passage, ...]:
+    def found_by(self, turn: int, state: EnsembleState) -> tuple[Passage, ...]:
         """The evidence of the retriever at this place of the pool."""
         return self.evidence({**state, "answers": ("",) * turn})
 
 
-def make_plan(pool: str, sources: str, depth: int) -> Plan:
+def make_plan(pool: str, sources: str, depth: int) -> EnsemblePlan:
     """The plan of the options. Each source returns `depth` passages, or more if a retriever keeps
     more.
 
@@ -187,4 +187,4 @@ def make_plan(pool: str, sources: str, depth: int) -> Plan:
     deepest = max([depth, *(unit.deepest for unit in units)])
     choices = {unit.by: Rerank(unit.of, unit.by) for unit in units if unit.by}
     rerankers = {by: composition.reranker(wanted) for by, wanted in choices.items()}
-    return Plan(retrievers, Sources(configure(sources), deepest), fused, rerankers)
+    return EnsemblePlan(retrievers, Sources(configure(sources), deepest), fused, rerankers)

@@ -22,7 +22,7 @@ from hopscope.runtime.pipelines.expression import (
 from hopscope.runtime.specs import Spec
 
 
-class Unit(NamedTuple):
+class PoolUnit(NamedTuple):
     """Passages of one source, or of several whose rankings are fused."""
 
     of: Source | Fuse
@@ -53,10 +53,10 @@ class Unit(NamedTuple):
         return self.listed + (f"@{self.k}" if self.k is not None else "")
 
 
-class Retriever(NamedTuple):
+class PoolRetriever(NamedTuple):
     """One way to make a document for the reader."""
 
-    units: tuple[Unit, ...] = ()
+    units: tuple[PoolUnit, ...] = ()
     """Concatenated in this order; without units it is ReFree, which reads no document."""
     compress: bool = False
 
@@ -65,7 +65,7 @@ class Retriever(NamedTuple):
         return (joined or REFREE) + ("@CP" if self.compress else "")
 
 
-def parse_pool(text: str) -> tuple[Retriever, ...]:
+def parse_pool(text: str) -> tuple[PoolRetriever, ...]:
     """The retrievers of a pool: expressions separated by commas.
 
     Raises:
@@ -74,28 +74,28 @@ def parse_pool(text: str) -> tuple[Retriever, ...]:
     return tuple(map(_retriever, expression_parser.parse_pool(text)))
 
 
-def _retriever(expression: Expression) -> Retriever:
+def _retriever(expression: Expression) -> PoolRetriever:
     match expression:
         case NoRetrieval():
-            return Retriever()
+            return PoolRetriever()
         case Compress(inner, None):
             return _retriever(inner)._replace(compress=True)
         case Join(parts):
-            return Retriever(tuple(map(_unit, parts)))
+            return PoolRetriever(tuple(map(_unit, parts)))
         case _:
-            return Retriever((_unit(expression),))
+            return PoolRetriever((_unit(expression),))
 
 
-def _unit(expression: Expression) -> Unit:
+def _unit(expression: Expression) -> PoolUnit:
     match expression:
         case Source() | Fuse():
-            found = Unit(expression)
+            found = PoolUnit(expression)
         case Rerank(Source() | Fuse() as of, by):
-            found = Unit(of, rerank=True, by=by)
+            found = PoolUnit(of, rerank=True, by=by)
         case Keep(Source() | Fuse() as of, k):
-            found = Unit(of, k=k)
+            found = PoolUnit(of, k=k)
         case Keep(Rerank(Source() | Fuse() as of, by), k):
-            found = Unit(of, rerank=True, k=k, by=by)
+            found = PoolUnit(of, rerank=True, k=k, by=by)
         case _:
             _refuse(expression)
     if isinstance(found.of, Fuse) and not all(map(_fusible, found.of.parts)):

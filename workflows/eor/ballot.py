@@ -9,7 +9,7 @@ from hopscope.runtime.ports import Entailment
 from hopscope.runtime.similarities.bertscore import TextSimilarity
 from hopscope.runtime.types import Record
 from hopscope.workflows.eor import _similarities, voting
-from hopscope.workflows.eor.voting import Floats, Rule
+from hopscope.workflows.eor.voting import Floats, VotingRule
 from hopscope.workflows.eor.weights_file import Weights
 
 
@@ -40,7 +40,7 @@ class Voter(NamedTuple):
     """The weights, the rule and the encoder that decide a vote."""
 
     by: Weights
-    rule: Rule
+    rule: VotingRule
     encoder: TextSimilarity | None = None
     """For BERTScore."""
 

@@ -99,7 +99,7 @@ class Sources:
         """The sources behind a name of the pool."""
         return self.names if name == HYBRID else (name,)
 
-    def check(self, pool: Sequence[_pool.Retriever]) -> None:
+    def check(self, pool: Sequence[_pool.PoolRetriever]) -> None:
         """
         Raises:
             UsageError: a name in the pool is no source.

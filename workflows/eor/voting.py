@@ -22,7 +22,7 @@ DECIMALS = 12
 """Scores that agree to this many decimals are equal: the order of a sum must not decide."""
 
 
-class Rule(NamedTuple):
+class VotingRule(NamedTuple):
     """The rule that counts votes."""
 
     pooling: Pooling = "mean"
@@ -53,7 +53,7 @@ def weighted(similarities: Floats, weights: Sequence[float] | Floats) -> Floats:
     return summed
 
 
-def pool(similarity: Floats, rule: Rule) -> Floats:
+def pool(similarity: Floats, rule: VotingRule) -> Floats:
     """S_pool of each answer's similarities to the others; 0 for a single answer.
 
     Args:
@@ -98,7 +98,7 @@ def _top(rows: Floats, counts: NDArray[np.intp]) -> Floats:
     return highest
 
 
-def vote(similarity: Floats, weights: Sequence[float] | Floats, rule: Rule) -> Verdict:
+def vote(similarity: Floats, weights: Sequence[float] | Floats, rule: VotingRule) -> Verdict:
     """Equation 7 and its argmax.
 
     Retrievers at or below the threshold score zero and cannot win while another remains; a single

@@ -15,7 +15,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
 from hopscope.runtime.validation import first
 from hopscope.workflows.eor._similarities import KNOWN, parse_weights
-from hopscope.workflows.eor.voting import Rule
+from hopscope.workflows.eor.voting import VotingRule
 
 Weight = Annotated[float, Field(ge=0)]
 
@@ -36,7 +36,7 @@ class Weights(Record):
     """Data, settings and results of the fit, for the record only."""
 
 
-def choose(file: str | None, pool: Sequence[str], similarities: str, rule: Rule) -> Weights:
+def choose(file: str | None, pool: Sequence[str], similarities: str, rule: VotingRule) -> Weights:
     """The weights of a file; without one all retrievers have equal weights.
 
     Raises:
@@ -49,7 +49,7 @@ def choose(file: str | None, pool: Sequence[str], similarities: str, rule: Rule)
     return Weights(pool=tuple(pool), retrievers=alike, similarities=shares, rule=rule._asdict())
 
 
-def load(path: Path, pool: Sequence[str], rule: Rule) -> Weights:
+def load(path: Path, pool: Sequence[str], rule: VotingRule) -> Weights:
     """The weights in a file.
 
     Raises:

@@ -20,7 +20,7 @@ from hopscope.cli.views import measured
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Measurement
-    from hopscope.tracing.error_decomposition.report import Comparison, ErrorReport, RunErrors
+    from hopscope.tracing.error_decomposition.report import ErrorComparison, ErrorReport, RunErrors
 
 
 class By(StrEnum):
@@ -142,7 +142,7 @@ def _cells(shares: "Mapping[str, Measurement]") -> list[str]:
     return [measured.value(shares[name]) for name in SHARES]
 
 
-def _show_comparison(found: "Comparison") -> None:
+def _show_comparison(found: "ErrorComparison") -> None:
     """Print the share of a column's failures, and of its errors, that the row's system avoids."""
     right = found.right
     names = [render.plain(name) for name in right.systems]

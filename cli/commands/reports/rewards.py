@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hopscope.api import stored
-from hopscope.api.credit_games import Against, Mode, Over
-from hopscope.api.credit_runs import Given
+from hopscope.api.credit_games import CounterfactualName, Mode, Over
+from hopscope.api.credit_runs import CreditArguments
 from hopscope.api.views import render
 from hopscope.cli.options import code_options, measuring
 from hopscope.cli.options.help import MEASURING, MODELS, PLACES
@@ -164,7 +164,7 @@ def rewards(
         if reader is None:
             found = of_stored.known(store, ids, meter=named, rule=sharing)
         else:
-            given = Given(
+            given = CreditArguments(
                 rules=(sharing,),
                 meters=(named,),
                 corpus=None,
@@ -174,7 +174,7 @@ def rewards(
                 samples=samples,
                 seed=seed,
                 options=specs.pairs(option or code_options.lines("HOPSCOPE_METER_OPTIONS")),
-                counterfactual=Against.empty,
+                counterfactual=CounterfactualName.empty,
                 mode=Mode.frozen,
                 over=Over.steps,
                 golds=(),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hopscope.api.credit_games import Against, Mode, Over
-from hopscope.api.credit_runs import Defaults, Given
+from hopscope.api.credit_games import CounterfactualName, Mode, Over
+from hopscope.api.credit_runs import CreditArguments, Defaults
 from hopscope.store.store import Store
 from tests.cli.experiment_example import call
 
@@ -92,7 +92,7 @@ def test_a_run_is_credited_with_the_samples_of_its_own_appraisal(
 
 def test_options_of_what_is_not_measured_are_not_taken_over() -> None:
     of = Defaults(samples=4, options={"seper.weight": "uniform", "shapley.permutations": "8"})
-    given = Given(
+    given = CreditArguments(
         rules=("trajectory",),
         meters=("seper_hard",),
         corpus=None,
@@ -102,7 +102,7 @@ def test_options_of_what_is_not_measured_are_not_taken_over() -> None:
         samples=None,
         seed=None,
         options={},
-        counterfactual=Against.empty,
+        counterfactual=CounterfactualName.empty,
         mode=Mode.frozen,
         over=Over.steps,
         golds=(),

@@ -24,7 +24,7 @@ from hopscope.lab.table_forms.table import Table
 from hopscope.runtime.budget.prices import ModelPrice, Price
 from hopscope.runtime.types import Hit, Measurement, Usage
 from hopscope.tracing.erag.labels import Ranking
-from hopscope.tracing.erag.report import Agreement, ERAGReport, RunRankings
+from hopscope.tracing.erag.report import ERAGReport, RankAgreement, RunRankings
 from hopscope.tracing.reports.appraised import Appraised
 from hopscope.tracing.statistics.over_questions import Difference, Estimate, Statistic
 from tests.cli.views.screens_example import ARMS, ENTRIES, NAME, appraised, fill, passages, run_of
@@ -147,7 +147,7 @@ def _erag() -> None:
         ERAGReport(
             estimator="",
             averages=dict.fromkeys(names, mean),
-            agreement=dict.fromkeys(names, Agreement(kendall=one, spearman=one)),
+            agreement=dict.fromkeys(names, RankAgreement(kendall=one, spearman=one)),
             runs=(row,),
         )
     )

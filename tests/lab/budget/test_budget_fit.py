@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.lab.budget.fit import Fitting, Outcome, _forest, _grow, choose, fit, learn, try_prices
+from hopscope.lab.budget.fit import (
+    Fitting,
+    PriceOutcome,
+    _forest,
+    _grow,
+    choose,
+    fit,
+    learn,
+    try_prices,
+)
 from hopscope.lab.budget.paths import Path, Stop
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Question
@@ -41,7 +50,7 @@ PATHS = [path(i, i % 4) for i in range(120)]
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> list[Outcome]:
+def outcomes() -> list[PriceOutcome]:
     return try_prices(PATHS, QUICK)
 
 
@@ -58,7 +67,7 @@ def predicted(file: ValueFile, retrievals: int, known: dict[str, float]) -> Gain
     return head.stages[-1].predict(head.inputs(known, file.signals))
 
 
-def doubts(file: ValueFile | Outcome, stage: int = 0) -> list[float]:
+def doubts(file: ValueFile | PriceOutcome, stage: int = 0) -> list[float]:
     return [head.stages[stage].doubt for head in file.heads]
 
 
@@ -101,7 +110,7 @@ def test_what_it_came_to_is_told_and_is_nearly_the_best(rich: ValueFile) -> None
 
 
 def test_more_budget_never_lowers_the_value_on_the_questions_learned_from(
-    outcomes: list[Outcome],
+    outcomes: list[PriceOutcome],
 ) -> None:
     least = min(each.tokens for each in outcomes)
     values = [choose(outcomes, least + more).utility for more in (0, 20, 60, 120, 400)]
@@ -110,11 +119,11 @@ def test_more_budget_never_lowers_the_value_on_the_questions_learned_from(
 
 
 @pytest.mark.parametrize("budget", [160, 200, 300])
-def test_the_mean_spend_is_within_the_budget(outcomes: list[Outcome], budget: float) -> None:
+def test_the_mean_spend_is_within_the_budget(outcomes: list[PriceOutcome], budget: float) -> None:
     assert choose(outcomes, budget).tokens <= budget
 
 
-def test_a_budget_that_pays_for_nothing_is_refused(outcomes: list[Outcome]) -> None:
+def test_a_budget_that_pays_for_nothing_is_refused(outcomes: list[PriceOutcome]) -> None:
     with pytest.raises(UsageError, match=r"budget of 10 tokens.*too small: the least"):
         choose(outcomes, 10)
 
@@ -139,13 +148,13 @@ def test_the_file_is_read_as_it_was_written(rich: ValueFile, tmp_path: File) -> 
     )
 
 
-def test_the_same_seed_learns_the_same(outcomes: list[Outcome]) -> None:
+def test_the_same_seed_learns_the_same(outcomes: list[PriceOutcome]) -> None:
     assert learn(PATHS, outcomes[1].price, QUICK) == outcomes[1]
 
 
 OUTCOMES = st.lists(
     st.builds(
-        lambda utility, tokens: Outcome(0.0, (), utility, tokens, 0.0),
+        lambda utility, tokens: PriceOutcome(0.0, (), utility, tokens, 0.0),
         st.floats(0, 1),
         st.floats(10, 1000),
     ),
@@ -155,7 +164,7 @@ OUTCOMES = st.lists(
 
 @given(tried=OUTCOMES, budgets=st.tuples(st.floats(0, 1500), st.floats(0, 1500)))
 def test_whatever_the_prices_came_to_more_budget_is_never_worse(
-    tried: list[Outcome], budgets: tuple[float, float]
+    tried: list[PriceOutcome], budgets: tuple[float, float]
 ) -> None:
     least = min(each.tokens for each in tried)
     small, large = (choose(tried, least + budget) for budget in sorted(budgets))

@@ -16,7 +16,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Policy
 from hopscope.runtime.types import GenerationRequest, Passage, Question
 from hopscope.tracing.learned.forest import Forest
-from hopscope.tracing.learned.value_file import Bin, Head, Plan, StageModel, ValueFile
+from hopscope.tracing.learned.value_file import Bin, Head, RetrievalPlan, StageModel, ValueFile
 from hopscope.tracing.policies import fixed, repeat
 from hopscope.tracing.signals.gathering import NAMES
 from hopscope.workflows import ircot
@@ -120,8 +120,8 @@ def test_a_batch_is_shared_out_by_predictions(tmp_path: File) -> None:
         signals=NAMES,
         heads=(head,),
         plans=(
-            Plan(gain=Forest(start=0.3), cost=Forest(start=100)),
-            Plan(gain=Forest(start=0.5), cost=Forest(start=250)),
+            RetrievalPlan(gain=Forest(start=0.3), cost=Forest(start=100)),
+            RetrievalPlan(gain=Forest(start=0.5), cost=Forest(start=250)),
         ),
     )
     questions = tmp_path / "q.jsonl"

@@ -4,7 +4,7 @@ import pytest
 
 from hopscope.lab.budget import sweeps
 from hopscope.lab.budget.fit import Fitting
-from hopscope.lab.budget.frontier import compare, table
+from hopscope.lab.budget.frontier import cells, compare, summary
 from hopscope.lab.budget.paths import Path, Stop
 from hopscope.lab.budget.plot import draw
 from hopscope.lab.budget.stored import Walked
@@ -83,9 +83,8 @@ def test_frontiers_are_printed_and_drawn(swept: sweeps.Swept) -> None:
     found = compare(
         swept.policies, never=swept.never, native=swept.native, reference="value", resamples=100
     )
-    lines = table(found, unit="tokens")
-    assert len(lines) == 2 + len(swept.policies)
-    assert lines[0] == "64 questions, tokens from 10 (never) to 110 (native)"
+    assert len(cells(found, unit="tokens")) == 1 + len(swept.policies)
+    assert summary(found, unit="tokens") == "64 questions, tokens from 10 (never) to 110 (native)"
     drawn = draw(found, unit="tokens", utility="correctness")
     assert drawn.startswith("<svg")
     assert drawn.count("<polyline") == len(swept.policies)

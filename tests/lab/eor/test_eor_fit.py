@@ -29,7 +29,7 @@ from hopscope.tracing.answer_metrics import contains
 from hopscope.tracing.scoring.metric import Case
 from hopscope.workflows import eor
 from hopscope.workflows.eor import weights_file
-from hopscope.workflows.eor.voting import Floats, Rule
+from hopscope.workflows.eor.voting import Floats, VotingRule
 from tests.probes import Speaker, script
 from tests.talk import ScriptedRetriever
 
@@ -97,20 +97,20 @@ def test_it_learns_whom_to_trust() -> None:
     """The first is always right and always outvoted."""
     done = runs(*ALWAYS_RIGHT_FIRST)
     assert [result.answer for result in done] == ["b", "c", "right"]
-    learned = fit(done, Rule(), seed=1)
+    learned = fit(done, VotingRule(), seed=1)
     assert learned.pool == POOL
     assert learned.learned["accuracy"] == learned.learned["oracle"] == 1
     assert learned.retrievers[0] > 0.1
     assert max(learned.retrievers) <= 0.6
     assert learned.learned["alone"] == {"ReFree": 1, "Wiki@1": 0, "Wiki@2": 0, "Wiki@3": 0}
-    assert learned == fit(runs(*ALWAYS_RIGHT_FIRST), Rule(), seed=1)
+    assert learned == fit(runs(*ALWAYS_RIGHT_FIRST), VotingRule(), seed=1)
 
 
 def test_accuracy_is_that_of_the_votes_the_workflow_would_hold() -> None:
     names, cast = fitting.votes(runs(*ALWAYS_RIGHT_FIRST))
     assert names == ("exact",)
-    assert accuracy(cast, np.array([1, 1, 1, 1, 1.0]), Rule()) == pytest.approx(1 / 3)
-    assert accuracy(cast, np.array([1, 1, 0, 0, 0.0]), Rule()) == 1
+    assert accuracy(cast, np.array([1, 1, 1, 1, 1.0]), VotingRule()) == pytest.approx(1 / 3)
+    assert accuracy(cast, np.array([1, 1, 0, 0, 0.0]), VotingRule()) == 1
 
 
 def test_it_learns_by_any_metric_and_by_the_mean_of_several() -> None:
@@ -121,17 +121,17 @@ def test_it_learns_by_any_metric_and_by_the_mean_of_several() -> None:
     assert by_judge.tolist() == [[1, 0, 0, 0.5], [1, 0, 0, 0]]
     both = fitting.votes(done, [contains.build(), judge])[1].right
     assert both.tolist() == [[0.5, 0, 0, 0.75], [0.5, 0, 0, 0]]
-    learned = fit(done, Rule(), metrics=[judge], seed=1)
+    learned = fit(done, VotingRule(), metrics=[judge], seed=1)
     assert (learned.learned["accuracy"], learned.learned["metric"]) == (1, "scripted")
-    exact = fit(done, Rule(), seed=1).learned
+    exact = fit(done, VotingRule(), seed=1).learned
     assert (exact["oracle"], exact["questions"]) == (0, 2)
 
 
 def test_a_question_that_cannot_be_judged_teaches_nothing() -> None:
     done = [*runs(("right", "b", "b", "b")), *runs(("right", "b", "b", "b"), gold="The")]
-    assert fit(done, Rule(), seed=1).learned["questions"] == 1
+    assert fit(done, VotingRule(), seed=1).learned["questions"] == 1
     with pytest.raises(UsageError, match=r"no answer can be judged \(no gold answer is left"):
-        fit(done[1:], Rule())
+        fit(done[1:], VotingRule())
 
 
 def test_starting_points_are_as_many_as_asked_for() -> None:
@@ -145,12 +145,12 @@ def test_starting_points_are_as_many_as_asked_for() -> None:
 def test_a_failed_run_is_no_vote() -> None:
     failed = runs(("a", "b"))  # the script runs out
     with pytest.raises(HopscopeError, match="question 'Who\\?': the script has no reply left"):
-        fit(failed, Rule())
+        fit(failed, VotingRule())
 
 
 def test_without_a_similarity_there_is_nothing_to_learn() -> None:
     with pytest.raises(UsageError, match="no weights can be learned"):
-        fit([], Rule())
+        fit([], VotingRule())
 
 
 def test_questions_are_read_from_json_lines(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_the_command_writes_a_file_that_run_takes(
     assert eor.build(pool="Wiki@1,ReFree", weights=str(file))
     with pytest.raises(UsageError, match=r"for the pool Wiki@1,ReFree, not for Wiki@5"):
         eor.build(weights=str(file))
-    assert weights_file.load(file, ("Wiki@1", "ReFree"), Rule()).rule["pooling"] == "mean"
+    assert weights_file.load(file, ("Wiki@1", "ReFree"), VotingRule()).rule["pooling"] == "mean"
 
 
 class Breaking:

@@ -18,7 +18,7 @@ from hopscope.lab.equivalence.train import examples, laid_out
 from hopscope.runtime.errors import CorpusError
 from hopscope.tracing.entailments import equivalence, lexical
 from hopscope.tracing.entailments.equivalence.features import NAMES
-from hopscope.tracing.entailments.equivalence.trees import Ensemble
+from hopscope.tracing.entailments.equivalence.trees import TreeEnsemble
 from hopscope.tracing.scoring.correctness import Answered, correctness
 
 FIGURES = {
@@ -225,7 +225,7 @@ def test_trees_are_laid_out_as_lightgbm_walks_them() -> None:
     trees = laid_out([root, {"leaf_value": 0.25, "leaf_count": 4}])
     rows = np.zeros((4, len(NAMES)))
     rows[:, :2] = [(0.5, 9), (0.6, 2), (0.6, 2.1), (-5, -5)]
-    assert Ensemble(trees).logits(rows).tolist() == [-0.75, 1.25, 4.25, -0.75]
+    assert TreeEnsemble(trees).logits(rows).tolist() == [-0.75, 1.25, 4.25, -0.75]
     bias, added = trees.contributions(rows[2])
     # Expected at the root (2 * -1 + 1 + 4) / 4, on the right side (1 + 4) / 2.
     assert bias == 0.75 + 0.25

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hopscope.lab.experiments.estimate import Spent, estimate, of_done, sample
-from hopscope.lab.experiments.experiment import Models, Settings, check, plan, run_id
+from hopscope.lab.experiments.experiment import ExperimentSettings, Models, check, plan, run_id
 from hopscope.lab.experiments.tally import Tally, total
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime.budget.prices import ModelPrice, Price
@@ -144,7 +144,7 @@ def test_a_trial_takes_questions_from_all_over() -> None:
     assert [c.entry.question.id for c in sample(NAIVE, entries[:2])] == ["0", "1"]
 
 
-SETTINGS = Settings(
+SETTINGS = ExperimentSettings(
     data="a.jsonl", form="plain", digest="d", corpus="index", reader="tiny", entailment="lexical",
     seed=0, samples=10, meters=("seper",), rules=("shapley",),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from hopscope.lab.validity.eor import (
     ENSEMBLE,
     KNOWN,
     POOL,
-    Compared,
+    EnsembleComparison,
     build,
     compare,
     halves,
@@ -68,7 +68,7 @@ def test_the_ensemble_is_compared_with_the_best_of_both_kinds() -> None:
         "a": cases("gold", "x", "x", "gold"),
         "b": cases("gold", "gold", "x", "gold"),
     }
-    table, gains = tabulate(Compared(systems, "a", 4, 5), exact_match.build(), seed=0)
+    table, gains = tabulate(EnsembleComparison(systems, "a", 4, 5), exact_match.build(), seed=0)
     values = {row["system"]: [_value(row[key]) for key in list(row)[1:]] for row in table.rows}
     # The fourth question, the only one that EoR gets wrong, both of the pool get right.
     assert values[ENSEMBLE] == [0.75, 0.75, 1]

@@ -7,7 +7,7 @@ import pytest
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.figures import figures
 from hopscope.lab.suites.rivals import GOLD, SOFT
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.validity import gold_logprob
 from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
 from tests.fakes import ScriptedReader, reply, scored
@@ -21,7 +21,7 @@ class Spelling:
 
     name = "spelling"
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[ChainItem]) -> None:
         self._items = {item.question.text: item for item in items}
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
@@ -39,7 +39,7 @@ class Spelling:
             for logprob in [-0.1 if whole and request.continuation == item.answer else -5.0]
         ]
 
-    def _known(self, request: GenerationRequest | ScoreRequest) -> tuple[Item, bool]:
+    def _known(self, request: GenerationRequest | ScoreRequest) -> tuple[ChainItem, bool]:
         text = request.prompt.messages[-1].content
         item = next(item for asked, item in self._items.items() if f"{asked}\n" in text)
         return item, {passage.key for passage in item.gold} <= set(request.prompt.shown)

@@ -7,7 +7,7 @@ from hopscope.lab.suites.figures import figures
 from hopscope.lab.suites.readings import SCORES, Reading
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.lab.validity import grogu
-from hopscope.lab.validity.grogu import Outcome, agreement, concordance, contexts, wins
+from hopscope.lab.validity.grogu import PairOutcome, agreement, concordance, contexts, wins
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.statistics.over_questions import Bootstrap, Difference, Estimate
@@ -77,11 +77,11 @@ def test_nothing_measured_says_why() -> None:
 def test_vector_11_agreement_by_counts() -> None:
     """Rebuilt from GroGU's Tables 2 and 3: Phi with KeyEntropy."""
     outcomes = [
-        *[Outcome(True, True)] * 129,
-        *[Outcome(False, False)] * 32,
-        *[Outcome(True, False)] * 57,
-        *[Outcome(False, True)] * 26,
-        *[Outcome(True, None)] * 3,
+        *[PairOutcome(True, True)] * 129,
+        *[PairOutcome(False, False)] * 32,
+        *[PairOutcome(True, False)] * 57,
+        *[PairOutcome(False, True)] * 26,
+        *[PairOutcome(True, None)] * 3,
     ]
     found = agreement(outcomes, seed=0)
     for name, value in (("tau", 0.319672), ("accuracy", 0.659836), ("f1", 0.595986)):
@@ -95,14 +95,14 @@ def test_vector_11_agreement_by_counts() -> None:
 
 
 def test_the_retriever_s_preference_is_that_of_table_3() -> None:
-    outcomes = [*[Outcome(True, False)] * 186, *[Outcome(False, False)] * 58]
+    outcomes = [*[PairOutcome(True, False)] * 186, *[PairOutcome(False, False)] * 58]
     found = agreement(outcomes, seed=0)
     assert measurement(found["tau"]).value == pytest.approx(-0.524590, abs=1e-6)
     assert measurement(found["accuracy"]).value == pytest.approx(0.237705, abs=1e-6)
 
 
 def test_without_a_decided_question_there_is_no_agreement() -> None:
-    found = agreement([Outcome(True, None)], seed=0)
+    found = agreement([PairOutcome(True, None)], seed=0)
     for name in ("tau", "accuracy", "f1"):
         cell = measurement(found[name])
         assert (cell.value, cell.n) == (None, 0)

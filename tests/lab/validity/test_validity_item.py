@@ -15,7 +15,7 @@ from hopscope.lab.validity.item import (
     MOST,
     ROUNDS,
     WAYS,
-    Given,
+    FixedRetriever,
     Listed,
     build,
     choices,
@@ -108,7 +108,7 @@ def test_one_run_tells_what_every_smaller_m_would_choose(m: int) -> None:
     nothing and there is no fifth."""
     reader, row = Speaker(narrowing), LISTED[0]
     way = next(way for way in WAYS if way.name == "ITEM-As")
-    deps = Deps(reader, Given(row.candidates))
+    deps = Deps(reader, FixedRetriever(row.candidates))
     told = choices(run(Workflow("item", way.build(), {}), row.question, deps), way)
     assert [len(choice or ()) for choice in told] == [5, 4, 3, 2, 2]
     alone = run(Workflow("item", item.build(m=m), {}), row.question, deps)

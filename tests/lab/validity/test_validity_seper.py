@@ -9,8 +9,8 @@ import pytest
 
 from hopscope.lab.suites import repeated, rivals, worlds
 from hopscope.lab.suites.figures import figures
-from hopscope.lab.suites.rivals import Scores
-from hopscope.lab.suites.worlds import Item, SuiteInputs
+from hopscope.lab.suites.rivals import RivalScores
+from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.validity import seper
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
@@ -27,7 +27,7 @@ class Knowing:
 
     name = "knowing"
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[ChainItem]) -> None:
         self._items = {item.question.text: item for item in items}
         self.asked = 0
 
@@ -75,7 +75,7 @@ def inputs() -> SuiteInputs:
 
 
 @pytest.fixture(scope="module")
-def scores(inputs: SuiteInputs) -> Scores:
+def scores(inputs: SuiteInputs) -> RivalScores:
     return rivals.make(inputs)
 
 
@@ -135,16 +135,20 @@ def test_a_strict_chain_of_two_steps_and_a_distractor_by_hand(inputs: SuiteInput
     assert r.value == pytest.approx(0.5)
 
 
-def test_what_the_reader_knows_closed_book_is_left_out(inputs: SuiteInputs, scores: Scores) -> None:
+def test_what_the_reader_knows_closed_book_is_left_out(
+    inputs: SuiteInputs, scores: RivalScores
+) -> None:
     items = inputs.chains(1)
-    known = Item(items[0].question, items[0].facts, gold=())
+    known = ChainItem(items[0].question, items[0].facts, gold=())
     knowing = worlds.make(Knowing([known, *items[1:]]), seed=3, limit=LIMIT)
     table = seper._single(knowing, scores, {})
     assert f"1 of {LIMIT} questions left out: answered closed book" in table.notes
     assert figures([table])[f"single_passage/{rivals.SOFT}/r"].n == 3 * (LIMIT - 1)
 
 
-def test_a_judge_to_whom_all_is_the_same_tells_nothing(inputs: SuiteInputs, scores: Scores) -> None:
+def test_a_judge_to_whom_all_is_the_same_tells_nothing(
+    inputs: SuiteInputs, scores: RivalScores
+) -> None:
     class Agreeing(Knowing):
         def _replies(self, request: GenerationRequest) -> list[Generation]:
             return [reply("Same.")]

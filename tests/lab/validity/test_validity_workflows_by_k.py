@@ -5,7 +5,7 @@ from hopscope.lab.validity.workflows_by_k import (
     KS,
     MEASURES,
     WORKFLOWS,
-    Answered,
+    MeasuredQuestion,
     answer,
     build,
     shown,
@@ -27,12 +27,12 @@ from tests.probes import Speaker
 from tests.talk import ScriptedRetriever
 
 
-def answered(said: str, before: float, belief: float, **fields: object) -> Answered:
+def answered(said: str, before: float, belief: float, **fields: object) -> MeasuredQuestion:
     """A run of one step that retrieved and cost 10 tokens."""
     spent = Usage(input_tokens=8, output_tokens=2, calls=1)
     steps = (step(0, ["p"], query="q", usage=spent), step(1, usage=spent))
     run = run_of().model_copy(update={"answer": said, "steps": steps, **fields})
-    return Answered(run, Measurement(value=before), Measurement(value=belief))
+    return MeasuredQuestion(run, Measurement(value=before), Measurement(value=belief))
 
 
 def test_a_row_is_over_the_questions_that_its_workflow_came_to_an_end_on() -> None:

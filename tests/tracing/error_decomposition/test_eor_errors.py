@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hopscope.runtime.types import Exchange, GenerationRequest, Measurement, Passage, Prompt, Run
 from hopscope.tracing.error_decomposition.errors import (
-    Errors,
+    AnswerErrors,
     brief,
     indicators,
     of_answer,
@@ -39,10 +39,12 @@ def bits(text: str) -> list[bool]:
     return [character == "1" for character in text]
 
 
-def errors(retriever: str, extraction: str) -> list[Errors]:
+def errors(retriever: str, extraction: str) -> list[AnswerErrors]:
     """Questions with these errors and no other."""
     return [
-        Errors(retriever=r, hallucination=False, extraction=e, lucky_guess=False, correct=False)
+        AnswerErrors(
+            retriever=r, hallucination=False, extraction=e, lucky_guess=False, correct=False
+        )
         for r, e in zip(bits(retriever), bits(extraction), strict=True)
     ]
 
@@ -78,7 +80,7 @@ def test_vector_16_ratios_of_errors_are_taken_where_the_error_is_defined() -> No
 
 
 def test_lucky_guesses_are_compared_where_neither_system_had_the_document() -> None:
-    def guess(lucky: bool) -> Errors:
+    def guess(lucky: bool) -> AnswerErrors:
         return indicators(gold_in_document=False, answer_in_document=False, correct=lucky)
 
     grounded = indicators(gold_in_document=True, answer_in_document=True, correct=True)
@@ -121,7 +123,7 @@ def test_means_have_an_interval_that_covers() -> None:
 
 
 def test_all_eight_cases() -> None:
-    def seen(gold: bool, answer: bool, correct: bool) -> Errors:
+    def seen(gold: bool, answer: bool, correct: bool) -> AnswerErrors:
         return indicators(gold_in_document=gold, answer_in_document=answer, correct=correct)
 
     assert seen(True, True, False).extraction
@@ -135,7 +137,7 @@ def test_all_eight_cases() -> None:
 
 @settings(deadline=None)
 @given(st.lists(OBSERVED, min_size=1, max_size=40))
-def test_failures_and_residual_are_what_equation_4_adds_up_to(found: list[Errors]) -> None:
+def test_failures_and_residual_are_what_equation_4_adds_up_to(found: list[AnswerErrors]) -> None:
     shares = {name: m.value for name, m in profile(found).items()}
     retriever = shares["retriever"] or 0
     with_gold = (shares["hallucination_given_gold"] or 0) + (shares["extraction_given_gold"] or 0)

@@ -17,7 +17,7 @@ from hopscope.runtime.stages import Candidates
 from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question, Run
 from hopscope.workflows import eor
 from hopscope.workflows.eor import _ensemble, _similarities, sources, weights_file
-from hopscope.workflows.eor.voting import Rule
+from hopscope.workflows.eor.voting import VotingRule
 from tests import encoders
 from tests.fakes import ENTAILS, NEUTRAL, ScriptedEntailment
 from tests.probes import Say, Speaker, script, task
@@ -291,7 +291,7 @@ def weights(tmp_path: Path, pool: tuple[str, ...], *values: float, **rule: Any) 
         pool=pool,
         retrievers=values,
         similarities={"exact": 1.0},
-        rule=Rule(**rule)._asdict(),
+        rule=VotingRule(**rule)._asdict(),
     )
     weights_file.save(path, kept)
     return str(path)

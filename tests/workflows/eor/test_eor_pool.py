@@ -5,7 +5,7 @@ import pytest
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.pipelines.expression import Fuse, Keep, Part, Source
 from hopscope.runtime.specs import Spec
-from hopscope.workflows.eor._pool import Retriever, Unit, parse_pool
+from hopscope.workflows.eor._pool import PoolRetriever, PoolUnit, parse_pool
 
 SE, WIKI = Source("SE"), Source("Wiki")
 FUSED = Fuse(Spec("rrf", options=(("k", "10"),)), (Part(SE), Part(Keep(WIKI, 5), 2)))
@@ -15,24 +15,26 @@ FUSED = Fuse(Spec("rrf", options=(("k", "10"),)), (Part(SE), Part(Keep(WIKI, 5),
     ("text", "units", "compress"),
     [
         ("ReFree", (), False),
-        ("PK", (Unit(Source("PK")),), False),
-        ("Wiki@10@CP", (Unit(WIKI, k=10),), True),
-        ("HB@RR@10", (Unit(Source("HB"), rerank=True, k=10),), False),
-        ("bm25:wiki@RR", (Unit(Source("bm25:wiki"), rerank=True),), False),
-        ("SE@RR@5&Wiki@5@CP", (Unit(SE, rerank=True, k=5), Unit(WIKI, k=5)), True),
-        ('"my index"@RR', (Unit(Source("my index"), rerank=True),), False),
-        ("rrf(SE,2*Wiki@5,k=10)", (Unit(FUSED),), False),
-        ("SE@RR(encoder:m)@5", (Unit(SE, True, 5, by=Spec("encoder", "m")),), False),
+        ("PK", (PoolUnit(Source("PK")),), False),
+        ("Wiki@10@CP", (PoolUnit(WIKI, k=10),), True),
+        ("HB@RR@10", (PoolUnit(Source("HB"), rerank=True, k=10),), False),
+        ("bm25:wiki@RR", (PoolUnit(Source("bm25:wiki"), rerank=True),), False),
+        ("SE@RR@5&Wiki@5@CP", (PoolUnit(SE, rerank=True, k=5), PoolUnit(WIKI, k=5)), True),
+        ('"my index"@RR', (PoolUnit(Source("my index"), rerank=True),), False),
+        ("rrf(SE,2*Wiki@5,k=10)", (PoolUnit(FUSED),), False),
+        ("SE@RR(encoder:m)@5", (PoolUnit(SE, True, 5, by=Spec("encoder", "m")),), False),
         (
             "rrf(SE,2*Wiki@5,k=10)@RR(encoder:m)",
-            (Unit(FUSED, True, by=Spec("encoder", "m")),),
+            (PoolUnit(FUSED, True, by=Spec("encoder", "m")),),
             False,
         ),
-        ("rrf(SE,2*Wiki@5,k=10)@RR@3&SE@CP", (Unit(FUSED, True, 3), Unit(SE)), True),
+        ("rrf(SE,2*Wiki@5,k=10)@RR@3&SE@CP", (PoolUnit(FUSED, True, 3), PoolUnit(SE)), True),
     ],
 )
-def test_the_paper_s_pool_is_understood(text: str, units: tuple[Unit, ...], compress: bool) -> None:
-    assert parse_pool(text) == (Retriever(units, compress),)
+def test_the_paper_s_pool_is_understood(
+    text: str, units: tuple[PoolUnit, ...], compress: bool
+) -> None:
+    assert parse_pool(text) == (PoolRetriever(units, compress),)
     assert str(parse_pool(text)[0]) == text
 
 

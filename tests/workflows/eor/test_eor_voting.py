@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopscope.workflows.eor.voting import Floats, Pooling, Rule, pool, vote, weighted
+from hopscope.workflows.eor.voting import Floats, Pooling, VotingRule, pool, vote, weighted
 
 
 def matrix(rows: list[tuple[float, ...]]) -> Floats:
@@ -28,7 +28,7 @@ FOUR = matrix([(0.9, 0.2, 0.85), (0.9, 0.1, 0.3), (0.2, 0.1, 0), (0.85, 0.3, 0)]
     ],
 )
 def test_vector_14(pooling: Pooling, expected: list[float]) -> None:
-    assert pool(FOUR, Rule(pooling)) == pytest.approx(expected, abs=1e-6)
+    assert pool(FOUR, VotingRule(pooling)) == pytest.approx(expected, abs=1e-6)
 
 
 def by_majority_voting(similarity: list[list[float]], same: float) -> list[float]:
@@ -54,8 +54,8 @@ def test_majority_voting_on_random_matrices() -> None:
         similarity = (similarity + similarity.T) / 2
         np.fill_diagonal(similarity, 1)
         expected = by_majority_voting(similarity.tolist(), 0.8)
-        assert pool(similarity, Rule("majority_voting")) == pytest.approx(expected)
-        verdict = vote(similarity, [1] * answers, Rule("majority_voting"))
+        assert pool(similarity, VotingRule("majority_voting")) == pytest.approx(expected)
+        verdict = vote(similarity, [1] * answers, VotingRule("majority_voting"))
         assert verdict.winner == np.round(expected, 12).argmax()
         alone += not (similarity[~np.eye(answers, dtype=bool)] >= 0.8).any()
     assert alone > 1000
@@ -66,38 +66,38 @@ def same(answers: str) -> Floats:
 
 
 def test_vector_15_who_is_left_out_votes_in_the_paper() -> None:
-    verdict = vote(same("ABBB"), [0.5, 0.4, 0.05, 0.05], Rule(zero_weight_votes=True))
+    verdict = vote(same("ABBB"), [0.5, 0.4, 0.05, 0.05], VotingRule(zero_weight_votes=True))
     assert verdict.winner == 1
     assert verdict.scores == pytest.approx([0, 0.4 * 2 / 3, 0, 0])
 
 
 def test_vector_15_and_does_not_in_the_code() -> None:
-    verdict = vote(same("ABBB"), [0.5, 0.4, 0.05, 0.05], Rule())
+    verdict = vote(same("ABBB"), [0.5, 0.4, 0.05, 0.05], VotingRule())
     assert verdict.winner == 0
     assert verdict.scores == pytest.approx([0, 0, 0, 0])
 
 
 def test_a_weight_at_the_threshold_is_left_out() -> None:
     """I[ω > t], not ≥."""
-    assert vote(same("BAA"), [0.1, 0.2, 0.2], Rule()).winner == 1
-    assert vote(same("ABB"), [0.5, 0.1, 0.1], Rule(zero_weight_votes=True)).winner == 0
+    assert vote(same("BAA"), [0.1, 0.2, 0.2], VotingRule()).winner == 1
+    assert vote(same("ABB"), [0.5, 0.1, 0.1], VotingRule(zero_weight_votes=True)).winner == 0
 
 
 def test_one_that_is_left_wins_without_a_vote() -> None:
     for zero_weight_votes in (True, False):
-        verdict = vote(same("AAB"), [0, 0, 1], Rule(zero_weight_votes=zero_weight_votes))
+        verdict = vote(same("AAB"), [0, 0, 1], VotingRule(zero_weight_votes=zero_weight_votes))
         assert verdict.winner == 2
 
 
 def test_if_none_is_trusted_the_first_of_the_pool_wins() -> None:
-    assert vote(same("ABB"), [0, 0, 0], Rule()).winner == 0
-    assert vote(same("ABB"), [0, 0, 0], Rule(zero_weight_votes=True)).winner == 0
+    assert vote(same("ABB"), [0, 0, 0], VotingRule()).winner == 0
+    assert vote(same("ABB"), [0, 0, 0], VotingRule(zero_weight_votes=True)).winner == 0
 
 
 def test_the_first_of_equal_scores_wins_even_if_sums_differ_in_the_last_digit() -> None:
     one, other = 0.1 + 0.2, 0.3  # not equal as floats
     rows = np.array([[[1, other], [one, 1]]])
-    assert vote(rows, [1, 1], Rule()).winner == [0]
+    assert vote(rows, [1, 1], VotingRule()).winner == [0]
 
 
 def test_similarities_are_weighted_by_shares() -> None:
@@ -123,7 +123,7 @@ def test_many_questions_are_voted_on_as_one_by_one(
     values = data.draw(st.lists(unit, min_size=size, max_size=size))
     tensor = np.array(values).reshape(2, answers, answers)
     weights = data.draw(st.lists(unit, min_size=answers, max_size=answers))
-    rule = Rule(pooling, zero_weight_votes=zero_weight_votes)
+    rule = VotingRule(pooling, zero_weight_votes=zero_weight_votes)
     together = vote(tensor, weights, rule)
     for question in range(2):
         alone = vote(tensor[question], weights, rule)

@@ -38,7 +38,7 @@ import numpy as np
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.tracing.entailments.equivalence._english import ASKING, AUXILIARIES, MONTHS
 from hopscope.tracing.entailments.equivalence.features import NAMES, Golds, features
-from hopscope.tracing.entailments.equivalence.trees import Ensemble, Floats, Trees, load
+from hopscope.tracing.entailments.equivalence.trees import Floats, TreeEnsemble, Trees, load
 from hopscope.tracing.entailments.equivalence.words import Text
 from hopscope.tracing.entailments.lexical import polarity
 from hopscope.tracing.scoring.correctness import Answered
@@ -79,7 +79,7 @@ class Equivalence:
     def __init__(self, trees: Trees, *, name: str) -> None:
         self.name = name
         self._trees = trees
-        self._ensemble = Ensemble(trees)
+        self._ensemble = TreeEnsemble(trees)
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
         """One distribution for each statement; the hypothesis has the part of the gold answer."""

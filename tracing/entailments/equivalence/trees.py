@@ -54,7 +54,7 @@ class Trees(NamedTuple):
         return float(self.value[:, 0].sum()), found
 
 
-class Ensemble:
+class TreeEnsemble:
     """Trees prepared for many rows."""
 
     def __init__(self, trees: Trees) -> None:
