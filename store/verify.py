@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from hopscope.runtime.types import Passage, Provenance, digest
+from hopscope.runtime.types import Passage, digest
 from hopscope.store.database.schema import (
     appraisals,
     coalition_values,
@@ -32,6 +32,7 @@ from hopscope.store.experiments.reading import entry
 from hopscope.store.runs.games import read_games
 from hopscope.store.runs.interning import coalition_hash, listing_hash, prompt_hash
 from hopscope.store.runs.reading import read_appraisals, read_credits, read_run
+from hopscope.store.runs.rows import provenance_of, rows_of
 from hopscope.store.runs.seals import seal
 
 FEW: dict[str, Any] = {"yield_per": 1000}
@@ -98,7 +99,7 @@ def _prompts(connection: Connection) -> Iterator[Fault]:
 
 def _provenances(connection: Connection) -> Iterator[Fault]:
     for row in connection.execute(select(provenances)).mappings():
-        provenance = Provenance(**{name: row[name] for name in Provenance.model_fields})
+        provenance = provenance_of(row)
         if provenance.settings_hash != row["settings_hash"]:
             yield Fault("provenances", row["settings_hash"], "a field has changed")
 
@@ -140,7 +141,7 @@ def _runs(connection: Connection) -> Iterator[Fault]:
 def _own(connection: Connection, number: int, run_id: str) -> Iterator[Fault]:
     """Faults of the run's own rows, compared as raw rows: unchanged rows need not be read as a
     run."""
-    [own] = _rows(connection, runs, number)
+    own = dict(connection.execute(select(runs).where(runs.c.number == number)).mappings().one())
     if own["hash"] is None:
         read_run(connection, number)
         return
@@ -174,10 +175,8 @@ def _games(connection: Connection, number: int, run_id: str) -> Iterator[Fault]:
 
 def _rows(connection: Connection, table: Table, run: int) -> list[dict[str, Any]]:
     """A run's rows by column key, as they are written."""
-    of = runs.c.number if table is runs else table.c.run
-    found = connection.execute(select(table).where(of == run))
     keys = [column.key for column in table.columns]
-    return [dict(zip(keys, row, strict=True)) for row in found]
+    return [dict(zip(keys, row.values(), strict=True)) for row in rows_of(connection, table, run)]
 
 
 def count_unsealed(connection: Connection) -> int:

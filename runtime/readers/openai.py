@@ -12,8 +12,8 @@ from hopscope.runtime.servers import dialect, refused_options
 from hopscope.runtime.servers.dialect import Server
 from hopscope.runtime.servers.endpoint import (
     OPENAI,
-    Address,
     Endpoint,
+    ModelAddress,
     RefusedRequestError,
     address,
     strange,
@@ -99,7 +99,7 @@ def build(
     return RemoteReader(wire, endpoint, terms, connections=concurrency)
 
 
-def _entry(endpoint: Endpoint, where: Address) -> dict[str, Any]:
+def _entry(endpoint: Endpoint, where: ModelAddress) -> dict[str, Any]:
     """The model's entry in the server's list; empty if the server has no list."""
     try:
         listed = endpoint.get("/models")
@@ -118,7 +118,7 @@ def _entry(endpoint: Endpoint, where: Address) -> dict[str, Any]:
     return entry
 
 
-def _kind(where: Address, entry: dict[str, Any]) -> str:
+def _kind(where: ModelAddress, entry: dict[str, Any]) -> str:
     if where.hostname == OPENAI:
         return "openai"
     owner = entry.get("owned_by")

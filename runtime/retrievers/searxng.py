@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from typing import Any, NoReturn
 from urllib.error import URLError
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 from urllib.request import HTTPHandler, HTTPSHandler, OpenerDirector, Request
 
 from hopscope import __version__
+from hopscope.runtime.addresses import http_parts
 from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.storable import storable
@@ -144,12 +145,8 @@ def build(
     Raises:
         UsageError: the address, `timeout` or `max_pages` is invalid.
     """
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or parts.username or parts.password:
+    parts = http_parts(url)
+    if not parts or parts.query or parts.fragment or parts.username or parts.password:
         raise UsageError(f"search service {url!r}: give its address as http://HOST or https://HOST")
     if not 0 < timeout < float("inf") or max_pages < 1:
         raise UsageError("search service: timeout must be more than 0, max_pages 1 or more")

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import httpx
 import tenacity
 
+from hopscope.runtime.addresses import without_credentials
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.texts.secrecy import Secret, shown
 
@@ -34,7 +35,7 @@ SPENT = "insufficient_quota"
 """OpenAI's code for a 429 that waiting does not end."""
 
 
-class Address(NamedTuple):
+class ModelAddress(NamedTuple):
     """A model on a server."""
 
     url: str
@@ -81,29 +82,20 @@ class ServerUnavailableError(ReaderError):
         """Seconds that the server wants clients to wait."""
 
 
-def address(named: str) -> Address:
+def address(named: str) -> ModelAddress:
     """Parse `http://HOST:PORT/v1#MODEL`.
 
     Raises:
         UsageError: the address names no model, or holds credentials.
     """
     url, _, model = named.partition("#")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if usable and (parts.username or parts.password):
-        raise UsageError(
-            "an address is stored with each run, so it must hold no credentials: "
-            f"give the key by the environment variable {KEY}"
-        )
-    if not usable or parts.query or not model:
+    parts = without_credentials(url, f"give the key by the environment variable {KEY}")
+    if not parts or parts.query or not model:
         raise UsageError(
             f"{named!r} names no model on a server: give openai:URL#MODEL, as in "
             "openai:http://127.0.0.1:8000/v1#my-model"
         )
-    return Address(url.rstrip("/"), model)
+    return ModelAddress(url.rstrip("/"), model)
 
 
 class Endpoint:
@@ -111,7 +103,7 @@ class Endpoint:
 
     def __init__(
         self,
-        where: Address,
+        where: ModelAddress,
         *,
         key_from: str | None,
         timeout: float,

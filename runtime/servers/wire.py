@@ -9,7 +9,7 @@ from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.servers import reasoning, replies
 from hopscope.runtime.servers.alignment import ending
 from hopscope.runtime.servers.dialect import NO_EFFORT, Dialect
-from hopscope.runtime.servers.endpoint import Address
+from hopscope.runtime.servers.endpoint import ModelAddress
 from hopscope.runtime.servers.replies import CompletionChoice, Token
 from hopscope.runtime.thinking.marks import LIMIT, Thinking, switched
 from hopscope.runtime.types import Generation, GenerationRequest, Prompt, Usage
@@ -23,7 +23,7 @@ Alternatives = int | Literal["all", "none"]
 class Wire(NamedTuple):
     """A model on a server, and the form of requests to it."""
 
-    where: Address
+    where: ModelAddress
     dialect: Dialect
     chat: bool
     """Whether to send messages to /chat/completions, or text or tokens to /completions."""

@@ -20,6 +20,7 @@ from hopscope.store.database.schema import (
     items,
     provenances,
 )
+from hopscope.store.runs.rows import provenance_of
 
 ORIGINAL = "original"
 LATEST = "latest"
@@ -63,7 +64,7 @@ def read_experiment_appraisals(
     found = [
         ExperimentAppraisal(
             row["number"],
-            Provenance(**{name: row[name] for name in Provenance.model_fields}),
+            provenance_of(row),
             runs[row["number"]],
             *when.get(row["number"], (None, None)),
         )

@@ -10,17 +10,13 @@ from sqlalchemy import Connection, RowMapping, Select, func, select
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
-    Measurement,
-    Provenance,
     Question,
-    Record,
     RunError,
     ThoughtEnd,
     Usage,
 )
 from hopscope.store.database.schema import (
     RETRIEVALS,
-    WHOLE_RUN,
     WHOLE_STEP,
     appraisals,
     arms,
@@ -44,6 +40,7 @@ from hopscope.store.experiments.records import (
     Progress,
     WorkerSession,
 )
+from hopscope.store.runs.rows import PREFIX, appraisal_of, credit_of, fields, provenance_of
 
 
 def read_experiments(connection: Connection, *, name: str | None = None) -> list[Experiment]:
@@ -53,7 +50,7 @@ def read_experiments(connection: Connection, *, name: str | None = None) -> list
         query = query.where(experiments.c.name == name)
     return [
         Experiment(
-            **_fields(Experiment, row, but={"arms"}), arms=read_arms(connection, row["number"])
+            **fields(Experiment, row, but={"arms"}), arms=read_arms(connection, row["number"])
         )
         for row in connection.execute(query).mappings().all()
     ]
@@ -61,13 +58,13 @@ def read_experiments(connection: Connection, *, name: str | None = None) -> list
 
 def read_arms(connection: Connection, experiment: int) -> tuple[Arm, ...]:
     query = select(arms).where(arms.c.experiment == experiment).order_by(arms.c.position)
-    return tuple(Arm(**_fields(Arm, row)) for row in connection.execute(query).mappings())
+    return tuple(Arm(**fields(Arm, row)) for row in connection.execute(query).mappings())
 
 
 def read_worker_sessions(connection: Connection, experiment: int) -> list[WorkerSession]:
     query = select(sittings).where(sittings.c.experiment == experiment).order_by(sittings.c.number)
     return [
-        WorkerSession(**_fields(WorkerSession, row)) for row in connection.execute(query).mappings()
+        WorkerSession(**fields(WorkerSession, row)) for row in connection.execute(query).mappings()
     ]
 
 
@@ -87,7 +84,7 @@ def read_items(
     query = (
         select(items)
         .add_columns(arms.c.label, arms.c.workflow)
-        .add_columns(*(c.label(f"of_{c.name}") for c in questions.c))
+        .add_columns(*(c.label(PREFIX + c.name) for c in questions.c))
         .add_columns(*(runs.c[name].label(f"run_{name}") for name in _OF_RUN))
         .join(arms, (arms.c.experiment == items.c.experiment) & (arms.c.position == items.c.arm))
         .join(questions, questions.c.number == items.c.question)
@@ -112,7 +109,7 @@ def read_item_credits(
 ) -> dict[str, list[Credit]]:
     """Credits by the run's id, of each run in the order of `store.runs.reading.read_credits`."""
     measured = _last_measured(connection, experiment)
-    known = {row["number"]: _provenance(row) for row in _provenances(connection, experiment)}
+    known = {row["number"]: provenance_of(row) for row in _provenances(connection, experiment)}
     query = (
         select(credits, runs.c.id)
         .join(items, items.c.run == credits.c.run)
@@ -132,15 +129,7 @@ def read_item_credits(
     found: dict[str, list[tuple[tuple[bool, Any], Credit]]] = defaultdict(list)
     for row in connection.execute(query).mappings():
         when = measured.get((row["run"], row["provenance"]))
-        credit = Credit(
-            run_id=row["id"],
-            step=None if row["step"] == WHOLE_RUN else row["step"],
-            passage=None if row["passage"] == WHOLE_STEP else row["passage"],
-            rule=row["rule"],
-            meter=row["meter"],
-            measurement=Measurement(**_fields(Measurement, row)),
-            provenance=known[row["provenance"]],
-        )
+        credit = credit_of(row, known[row["provenance"]])
         found[row["id"]].append(((when is not None, when), credit))
     # The sort is stable; credits without a time come first.
     return {
@@ -151,7 +140,7 @@ def read_item_credits(
 
 def read_item_appraisals(connection: Connection, experiment: int) -> dict[str, list[Appraisal]]:
     """Appraisals by the run's id, the latest last."""
-    known = {row["number"]: _provenance(row) for row in _provenances(connection, experiment)}
+    known = {row["number"]: provenance_of(row) for row in _provenances(connection, experiment)}
     query = (
         select(appraisals, runs.c.id)
         .join(items, items.c.run == appraisals.c.run)
@@ -161,15 +150,7 @@ def read_item_appraisals(connection: Connection, experiment: int) -> dict[str, l
     )
     found: dict[str, list[Appraisal]] = defaultdict(list)
     for row in connection.execute(query).mappings():
-        appraisal = Appraisal(
-            run_id=row["id"],
-            provenance=known[row["provenance"]],
-            measured=row["measured"],
-            usage=Usage(**_fields(Usage, row)),
-            seconds=row["seconds"],
-            pairs=row["pairs"],
-        )
-        found[row["id"]].append(appraisal)
+        found[row["id"]].append(appraisal_of(row, known[row["provenance"]]))
     return dict(found)
 
 
@@ -187,8 +168,8 @@ def read_thoughts(connection: Connection, experiment: int) -> dict[ThoughtEnd, i
 def entry(row: RowMapping, prefix: str = "") -> DatasetEntry:
     """The dataset entry in columns named as those of `questions`, after a prefix."""
     return DatasetEntry(
-        question=Question(**{name: row[prefix + name] for name in Question.model_fields}),
-        **{name: row[prefix + name] for name in DatasetEntry.model_fields.keys() - {"question"}},
+        question=Question(**fields(Question, row, prefix=prefix)),
+        **fields(DatasetEntry, row, but=("question",), prefix=prefix),
     )
 
 
@@ -211,11 +192,11 @@ def _item(row: RowMapping, counted: dict[int, RowMapping]) -> Item:
     if row["error_type"] is not None:
         error = RunError(type=row["error_type"], message=row["error_message"])
     return Item(
-        entry=entry(row, "of_"),
+        entry=entry(row, PREFIX),
         arm=row["label"],
         outcome=outcome,
         error=error,
-        **_fields(Item, row, but={"entry", "arm", "outcome", "error"}),
+        **fields(Item, row, but={"entry", "arm", "outcome", "error"}),
     )
 
 
@@ -262,13 +243,3 @@ def _provenances(connection: Connection, experiment: int) -> list[RowMapping]:
         provenances.c.number.in_(used(credits).union(used(appraisals)))
     )
     return list(connection.execute(query).mappings())
-
-
-def _provenance(row: RowMapping) -> Provenance:
-    return Provenance(**_fields(Provenance, row))
-
-
-def _fields(
-    record: type[Record], row: RowMapping, *, but: Collection[str] = frozenset()
-) -> dict[str, Any]:
-    return {name: row[name] for name in record.model_fields.keys() - set(but)}

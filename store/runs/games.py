@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from hopscope.runtime.types import CoalitionValue, GameValues, Measurement, Provenance
+from hopscope.runtime.types import CoalitionValue, GameValues, Measurement
 from hopscope.store.database.schema import (
     ALL_PASSAGES,
     WHOLE_RUN,
@@ -28,6 +28,7 @@ from hopscope.store.runs.interning import (
     intern_provenances,
     intern_texts,
 )
+from hopscope.store.runs.rows import PREFIX, fields, provenance_of
 from hopscope.store.runs.seals import seal
 
 Row = dict[str, Any]
@@ -138,7 +139,7 @@ def _by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, list
             .where(coalition_values.c.game.in_(chunk))
         )
         for row in connection.execute(query).mappings():
-            own = {name: row[name] for name in Measurement.model_fields if name != "estimator"}
+            own = fields(Measurement, row, but=("estimator",))
             value = CoalitionValue(
                 members=row["members"],
                 evidence=row["evidence"],
@@ -147,7 +148,7 @@ def _by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, list
             )
             values[row["game"]].append(value)
         wanted = (
-            select(games, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+            select(games, *(c.label(PREFIX + c.name) for c in provenances.c), runs.c.id)
             .join(provenances, provenances.c.number == games.c.provenance)
             .join(runs, runs.c.number == games.c.run)
             .where(games.c.number.in_(list(values)))
@@ -157,9 +158,7 @@ def _by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, list
             found[row["number"]] = [
                 GameValues(
                     run_id=row["id"],
-                    provenance=Provenance(
-                        **{name: row[f"of_{name}"] for name in Provenance.model_fields}
-                    ),
+                    provenance=provenance_of(row, PREFIX),
                     meter=row["meter"],
                     step=None if row["step"] in (WHOLE_RUN, ALL_PASSAGES) else row["step"],
                     keys=tuple(row["keys"] or ()),

@@ -1,7 +1,6 @@
 """Read records of one run with one query for each table."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
 from typing import Any
 
 from sqlalchemy import (
@@ -22,22 +21,16 @@ from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
     Hit,
-    Measurement,
     Message,
     Passage,
     Prompt,
-    Provenance,
     Question,
-    Record,
     Run,
     RunError,
     Step,
     Thought,
-    Usage,
 )
 from hopscope.store.database.schema import (
-    WHOLE_RUN,
-    WHOLE_STEP,
     appraisals,
     credits,
     decisions,
@@ -53,6 +46,15 @@ from hopscope.store.database.schema import (
     steps,
     texts,
 )
+from hopscope.store.runs.rows import (
+    PREFIX,
+    appraisal_of,
+    credit_of,
+    fields,
+    provenance_of,
+    rows_of,
+    usage_of,
+)
 
 
 def read_run(connection: Connection, number: int) -> Run:
@@ -62,7 +64,7 @@ def read_run(connection: Connection, number: int) -> Run:
     if row["error_type"] is not None:
         error = RunError(type=row["error_type"], message=row["error_message"])
     question = Question(text=row["question"], answers=row["answers"], id=row["question_id"])
-    own = _fields(Run, row, but={"question", "steps", "error"})
+    own = fields(Run, row, but={"question", "steps", "error"})
     return Run(question=question, error=error, steps=_steps(connection, number), **own)
 
 
@@ -70,14 +72,16 @@ def read_credits(connection: Connection, number: int) -> list[Credit]:
     """The run's credits by provenance, meter, rule, step and passage, those of the whole run and
     whole steps first, as `in_order_of_measurement`."""
     query = (
-        select(credits, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+        select(credits, *(c.label(PREFIX + c.name) for c in provenances.c), runs.c.id)
         .join(provenances, provenances.c.number == credits.c.provenance)
         .join(runs, runs.c.number == credits.c.run)
         .where(credits.c.run == number)
         .order_by(*in_order_of_measurement(), credits.c.meter)
         .order_by(credits.c.rule, credits.c.step, credits.c.passage)
     )
-    return [_credit(row) for row in connection.execute(query).mappings()]
+    return [
+        credit_of(row, provenance_of(row, PREFIX)) for row in connection.execute(query).mappings()
+    ]
 
 
 def in_order_of_measurement() -> tuple[ColumnElement[Any], ...]:
@@ -96,39 +100,16 @@ def in_order_of_measurement() -> tuple[ColumnElement[Any], ...]:
 def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:
     """Times and costs of measuring the run, the latest last."""
     query = (
-        select(appraisals, *(c.label(f"of_{c.name}") for c in provenances.c), runs.c.id)
+        select(appraisals, *(c.label(PREFIX + c.name) for c in provenances.c), runs.c.id)
         .join(provenances, provenances.c.number == appraisals.c.provenance)
         .join(runs, runs.c.number == appraisals.c.run)
         .where(appraisals.c.run == number)
         .order_by(appraisals.c.measured, appraisals.c.provenance)
     )
     return [
-        Appraisal(
-            run_id=row["id"],
-            provenance=_provenance(row),
-            measured=row["measured"],
-            usage=_usage(row),
-            seconds=row["seconds"],
-            pairs=row["pairs"],
-        )
+        appraisal_of(row, provenance_of(row, PREFIX))
         for row in connection.execute(query).mappings()
     ]
-
-
-def _provenance(row: RowMapping) -> Provenance:
-    return Provenance(**{name: row[f"of_{name}"] for name in Provenance.model_fields})
-
-
-def _credit(row: RowMapping) -> Credit:
-    return Credit(
-        run_id=row["id"],
-        step=None if row["step"] == WHOLE_RUN else row["step"],
-        passage=None if row["passage"] == WHOLE_STEP else row["passage"],
-        rule=row["rule"],
-        meter=row["meter"],
-        measurement=Measurement(**_fields(Measurement, row)),
-        provenance=_provenance(row),
-    )
 
 
 def _steps(connection: Connection, number: int) -> tuple[Step, ...]:
@@ -138,21 +119,21 @@ def _steps(connection: Connection, number: int) -> tuple[Step, ...]:
     roles = {"ranked", "new", "shown", "evidence", "dangling"}
     return tuple(
         Step(
-            **_fields(Step, row, but=roles | {"exchanges", "decision", "usage"}),
+            **fields(Step, row, but=roles | {"exchanges", "decision", "usage"}),
             **{role: lists[row["position"], role] for role in roles},
             exchanges=tuple(by_step[row["position"]]),
             decision=decision_of.get(row["position"]),
-            usage=_usage(row),
+            usage=usage_of(row),
         )
-        for row in _rows(connection, steps, number)
+        for row in rows_of(connection, steps, number)
     )
 
 
 def _decisions(connection: Connection, number: int) -> dict[int, Decision]:
     """Decisions of the steps, by position."""
     return {
-        row["step"]: Decision(**_fields(Decision, row, but={"usage"}), usage=_usage(row))
-        for row in _rows(connection, decisions, number)
+        row["step"]: Decision(**fields(Decision, row, but={"usage"}), usage=usage_of(row))
+        for row in rows_of(connection, decisions, number)
     }
 
 
@@ -160,7 +141,7 @@ def _placements(connection: Connection, number: int) -> dict[tuple[int, str], An
     """The lists of passages and keys of the steps, by position and role."""
     held = _passages(connection, number)
     lists: dict[tuple[int, str], list[Any]] = defaultdict(list)
-    for row in _rows(connection, placements, number):
+    for row in rows_of(connection, placements, number):
         role, item = row["role"], row["key"]
         if row["listing"] is not None:
             passage = held[row["listing"]]
@@ -180,24 +161,24 @@ def _passages(connection: Connection, number: int) -> dict[int, Passage]:
         .where(listings.c.number.in_(_distinct(placements, "listing", number)))
     )
     rows = connection.execute(query).mappings()
-    return {row["number"]: Passage(**_fields(Passage, row)) for row in rows}
+    return {row["number"]: Passage(**fields(Passage, row)) for row in rows}
 
 
 def _exchanges(connection: Connection, number: int) -> dict[int, list[Exchange]]:
     """The exchanges of the steps, by position."""
     by_number = _prompts(connection, number)
     replies: dict[tuple[int, int], list[Generation]] = defaultdict(list)
-    for row in _rows(connection, generations, number):
+    for row in rows_of(connection, generations, number):
         generation = Generation(
-            **_fields(Generation, row, but={"usage", "thought", "refused"}),
-            usage=_usage(row),
+            **fields(Generation, row, but={"usage", "thought", "refused"}),
+            usage=usage_of(row),
             thought=_thought(row),
             refused=row["refused"] or (),
         )
         replies[row["step"], row["exchange"]].append(generation)
     result: dict[int, list[Exchange]] = defaultdict(list)
-    for row in _rows(connection, exchanges, number):
-        own = _fields(GenerationRequest, row, but={"prompt"})
+    for row in rows_of(connection, exchanges, number):
+        own = fields(GenerationRequest, row, but={"prompt"})
         exchange = Exchange(
             request=GenerationRequest(prompt=by_number[row["prompt"]], **own),
             generations=tuple(replies[row["step"], row["position"]]),
@@ -229,28 +210,11 @@ def _prompts(connection: Connection, number: int) -> dict[int, Prompt]:
     }
 
 
-def _rows(connection: Connection, table: Table, number: int) -> Iterable[RowMapping]:
-    """A run's rows in order."""
-    query = select(table).where(table.c.run == number).order_by(*table.primary_key)
-    return connection.execute(query).mappings()
-
-
 def _distinct(table: Table, column: str, number: int) -> Select[tuple[int]]:
     return select(table.c[column]).where(table.c.run == number).distinct()
-
-
-def _fields(
-    record: type[Record], row: RowMapping, *, but: Set[str] = frozenset()
-) -> dict[str, Any]:
-    """The record's fields from the columns of the same names."""
-    return {name: row[name] for name in record.model_fields.keys() - but}
 
 
 def _thought(row: RowMapping) -> Thought | None:
     if row["thought_end"] is None:
         return None
     return Thought(text=row["thought"], tokens=row["thought_tokens"], end=row["thought_end"])
-
-
-def _usage(row: RowMapping) -> Usage:
-    return Usage(**_fields(Usage, row))

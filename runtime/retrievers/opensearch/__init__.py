@@ -21,7 +21,7 @@ from hopscope.runtime.indexes.phases import Progress, silent
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.opensearch import _client
 from hopscope.runtime.retrievers.opensearch import _index as _index
-from hopscope.runtime.retrievers.opensearch._client import Address, asking, reading
+from hopscope.runtime.retrievers.opensearch._client import IndexAddress, asking, reading
 from hopscope.runtime.storable import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
@@ -43,7 +43,7 @@ READ_PASSAGES = 1000
 class OpenSearch:
     """An index on a service. Searching is safe from several threads."""
 
-    def __init__(self, name: str, where: Address, client: Any) -> None:
+    def __init__(self, name: str, where: IndexAddress, client: Any) -> None:
         self._name = name
         self._where = where
         self._client = client
@@ -122,7 +122,7 @@ def build(*, url: str, timeout: float = TIMEOUT) -> Retriever:
     k1, b = (manifest.settings.get(key) for key in ("k1", "b"))
     kind = KIND if (k1, b) == (K1, B) else f"{KIND}(k1={k1:g},b={b:g})"
     name = f"{kind}:{manifest.name}@{manifest.fingerprint[:12]}"
-    return OpenSearch(name, Address(where.service, index), client)
+    return OpenSearch(name, IndexAddress(where.service, index), client)
 
 
 def read_manifest(url: str) -> Manifest:
@@ -145,7 +145,7 @@ def verify(url: str) -> Manifest:
     client = _client.connect(where.service, timeout=TIMEOUT)
     index, manifest = _index.opened(client, where)
     sha = hashlib.sha256()
-    for passage in _stored(client, Address(where.service, index)):
+    for passage in _stored(client, IndexAddress(where.service, index)):
         sha.update(digest(passage.id, passage.title, passage.text).encode())
     if sha.hexdigest() != manifest.fingerprint:
         raise IndexMismatchError(
@@ -190,7 +190,7 @@ def create(
     where = _client.address(url)
     client = _client.connect(where.service, timeout=timeout)
     old = _index.replaced(client, where, overwrite)
-    new = Address(where.service, f"{where.index}-{secrets.token_hex(4)}")
+    new = IndexAddress(where.service, f"{where.index}-{secrets.token_hex(4)}")
     try:
         with asking(where):
             client.indices.create(index=new.index, body=_index.empty(k1=k1, b=b, shards=shards))
@@ -218,11 +218,11 @@ def create(
         _index.forget(client, new)
         raise
     for one in old:
-        _index.forget(client, Address(where.service, one))
+        _index.forget(client, IndexAddress(where.service, one))
     return manifest
 
 
-def _send(client: Any, new: Address, passages: Iterable[Passage], sha: Any) -> Iterator[int]:
+def _send(client: Any, new: IndexAddress, passages: Iterable[Passage], sha: Any) -> Iterator[int]:
     """Write passages in batches, one ahead of the service; yields the number of stored passages."""
     from opensearchpy import helpers
 
@@ -255,7 +255,7 @@ def _send(client: Any, new: Address, passages: Iterable[Passage], sha: Any) -> I
             yield taken
 
 
-def _seal(client: Any, new: Address, manifest: Manifest) -> None:
+def _seal(client: Any, new: IndexAddress, manifest: Manifest) -> None:
     """Add the manifest, and close the index to writes."""
     kept = {"index": {"refresh_interval": None, "number_of_replicas": None, "blocks.write": True}}
     with reading(new):
@@ -268,7 +268,7 @@ def _seal(client: Any, new: Address, manifest: Manifest) -> None:
         client.indices.put_settings(index=new.index, body=kept)
 
 
-def _stored(client: Any, where: Address) -> Iterator[Passage]:
+def _stored(client: Any, where: IndexAddress) -> Iterator[Passage]:
     """All passages in the order of the corpus."""
     after: list[Any] = []
     while True:

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
+from hopscope.runtime.addresses import without_credentials
 from hopscope.runtime.errors import MissingExtraError, RetrieverError, UsageError
 from hopscope.runtime.texts.secrecy import LONGEST, Secret, shown
 
@@ -26,7 +26,7 @@ _INDEX = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class IndexAddress:
     """The place of an index."""
 
     service: str
@@ -36,30 +36,21 @@ class Address:
         return f"{self.service}/{self.index}"
 
 
-def address(url: str) -> Address:
+def address(url: str) -> IndexAddress:
     """The service and the index that `http://HOST:PORT/INDEX` names.
 
     Raises:
         UsageError: the address names no index, or holds credentials.
     """
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if usable and (parts.username or parts.password):
-        raise UsageError(
-            "an address is stored with each run, so it must hold no credentials: "
-            f"give them by {USERNAME} and {PASSWORD}"
-        )
-    path, _, index = parts.path.rstrip("/").rpartition("/") if usable else ("", "", "")
-    if not usable or parts.query or parts.fragment or not _INDEX.fullmatch(index):
+    parts = without_credentials(url, f"give them by {USERNAME} and {PASSWORD}")
+    path, _, index = parts.path.rstrip("/").rpartition("/") if parts else ("", "", "")
+    if not parts or parts.query or parts.fragment or not _INDEX.fullmatch(index):
         raise UsageError(
             f"{url!r} names no index of a service: give http://HOST:PORT/INDEX, where INDEX is of "
             "lower-case letters, digits, dots, hyphens and underscores and begins with one of the "
             "first two"
         )
-    return Address(f"{parts.scheme}://{parts.netloc}{path}", index)
+    return IndexAddress(f"{parts.scheme}://{parts.netloc}{path}", index)
 
 
 def connect(service: str, *, timeout: float, env: Mapping[str, str] = os.environ) -> Any:
@@ -94,7 +85,7 @@ def connect(service: str, *, timeout: float, env: Mapping[str, str] = os.environ
 
 
 @contextmanager
-def asking(where: Address) -> Iterator[None]:
+def asking(where: IndexAddress) -> Iterator[None]:
     """Turn the client's errors into ours.
 
     Raises:
@@ -133,7 +124,7 @@ def asking(where: Address) -> Iterator[None]:
 
 
 @contextmanager
-def reading(where: Address) -> Iterator[None]:
+def reading(where: IndexAddress) -> Iterator[None]:
     """As `asking`, for blocks that also parse the answer.
 
     Raises:
@@ -156,7 +147,7 @@ def said(error: Any) -> str:
     return _clean(error)
 
 
-def _strange(where: Address) -> RetrieverError:
+def _strange(where: IndexAddress) -> RetrieverError:
     return RetrieverError(
         f"{where.service} does not answer as OpenSearch does: is this its address?"
     )

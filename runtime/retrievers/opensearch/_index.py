@@ -7,13 +7,13 @@ from pydantic import JsonValue, ValidationError
 from hopscope.runtime.errors import IndexMismatchError, UsageError
 from hopscope.runtime.indexes import index_folder
 from hopscope.runtime.indexes.index_folder import Manifest
-from hopscope.runtime.retrievers.opensearch._client import Address, reading
+from hopscope.runtime.retrievers.opensearch._client import IndexAddress, reading
 
 KIND = "opensearch"
 META = "hopscope"
 
 
-def opened(client: Any, where: Address) -> tuple[str, Manifest]:
+def opened(client: Any, where: IndexAddress) -> tuple[str, Manifest]:
     """The index behind a name, checked to be complete, and its manifest."""
     with reading(where):
         if not client.indices.exists(index=where.index):
@@ -44,7 +44,7 @@ def opened(client: Any, where: Address) -> tuple[str, Manifest]:
     return index, manifest
 
 
-def replaced(client: Any, where: Address, overwrite: bool) -> list[str]:
+def replaced(client: Any, where: IndexAddress, overwrite: bool) -> list[str]:
     """The indices that a name stands for and that may go.
 
     Raises:
@@ -62,7 +62,7 @@ def replaced(client: Any, where: Address, overwrite: bool) -> list[str]:
     return list(found)
 
 
-def forget(client: Any, index: Address) -> None:
+def forget(client: Any, index: IndexAddress) -> None:
     """Delete an index; that it stays is no reason to hide why it should go."""
     from opensearchpy.exceptions import OpenSearchException
 
