@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 VLLM ?= .venv-vllm
+TRACES ?= .venv-traces
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-vllm check format bench lab clean
+.PHONY: help demo test test-portable test-vllm test-traces check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -39,6 +40,17 @@ $(VLLM)/ready:
 test-vllm: $(BIN)/pytest $(VLLM)/ready ## Test against vLLM, on the processor, in an environment of its own (2.5 GB).
 	HF_HUB_OFFLINE=1 HOPSCOPE_TEST_VLLM=$(abspath $(VLLM)/bin/python) $(BIN)/python -m pytest tests/on_vllm
 
+$(TRACES)/ready:
+	$(PYTHON) -m venv $(TRACES)
+	$(TRACES)/bin/pip install --quiet langchain==1.4.7 langchain-core==1.7.2 llama-index-core==0.14.25 \
+		haystack-ai==3.4.0 dspy==3.4.1 openinference-instrumentation-langchain==0.1.80 \
+		openinference-instrumentation-llama-index==4.6.1 openinference-instrumentation-haystack==0.1.46 \
+		openinference-instrumentation-dspy==0.1.48
+	@touch $@
+
+test-traces: $(BIN)/pytest $(TRACES)/ready ## Test the import of frameworks' traces, in an environment of its own.
+	HOPSCOPE_TEST_TRACES=$(abspath $(TRACES)/bin/python) $(BIN)/python -m pytest tests/on_frameworks
+
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -60,4 +72,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(VLLM) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM) $(TRACES) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

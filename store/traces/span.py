@@ -10,6 +10,7 @@ from hopscope.store.trajectories.trajectory import Moment
 
 Meaning = Literal["search", "tool", "reply", "rank", "evaluation", "other"]
 
+TEMPLATE = "llm.prompt_template.template"
 TOOL_NAME = ("tool.name", "gen_ai.tool.name")
 TOOL_ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.parameters", keys.INPUT_VALUE)
 TOOL_RESULT = ("gen_ai.tool.call.result", keys.OUTPUT_VALUE)
@@ -64,8 +65,12 @@ class Span:
         """By OpenInference's kind, else by gen_ai's operation."""
         kind = self.attributes.get(keys.SPAN_KIND)
         if isinstance(kind, str) and kind.upper() in _KINDS:
-            return _KINDS[kind.upper()]
-        return _OPERATIONS.get(self.text(keys.OPERATION), "other")
+            meaning = _KINDS[kind.upper()]
+        else:
+            meaning = _OPERATIONS.get(self.text(keys.OPERATION), "other")
+        # Haystack's builders of prompts are LLM spans, too, though they call no model.
+        builds = TEMPLATE in self.attributes and not self.listed(keys.LLM_OUTPUT_MESSAGES)
+        return "other" if meaning == "reply" and builds else meaning
 
     @property
     def moment(self) -> Moment:
