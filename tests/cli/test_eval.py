@@ -389,7 +389,7 @@ def test_broken_data_are_told_with_their_line(
     data.write_text('{"question": "Who?"}\n\n{"question": 3}\n')
     code, _, said = call(capsys, *bare.command(tmp_path / "runs.db", data=data))
     assert code == 2
-    assert re.search(r"broken\.jsonl, line 3: 'question' is 3; it must be a text", said)
+    assert re.search(r"broken\.jsonl, line 3: 'question' is 3; it must be a non-empty text", said)
     assert call(capsys, "eval")[0] == 2
     code, _, said = call(capsys, "eval", "hopland:train", "--db", str(tmp_path / "runs.db"))
     assert (code, "choose from hopland:dev, hopland:test" in said) == (2, True), said
