@@ -14,6 +14,7 @@
     │   └── IndexMismatchError      an index differs from its manifest
     ├── BudgetExceededError   the budget is spent; `run` answers from the evidence so far
     ├── EntailmentError       an entailment model failed
+    ├── TraceServerError      a server of traces failed
     └── StoreError            the database failed
         └── UnstorableError         the database refuses these values
 
@@ -111,6 +112,10 @@ class BudgetExceededError(HopscopeError):
 
 class EntailmentError(HopscopeError):
     """An entailment model failed."""
+
+
+class TraceServerError(HopscopeError):
+    """A server of traces failed, or its answer is none."""
 
 
 class StoreError(HopscopeError):

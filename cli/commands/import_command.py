@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def import_command(
     locations: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|FOLDER", help="Files to import, and folders of files."),
+        typer.Argument(
+            metavar="FILE|FOLDER|URL",
+            help="Files to import, folders of files, or the project of a Phoenix server, as "
+            "http://HOST:6006/projects/NAME.",
+        ),
     ],
     format: Annotated[
         str,

@@ -16,6 +16,7 @@ from hopscope.runtime import components, specs
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.types import Run, digest
 from hopscope.store import formats
+from hopscope.store.importers import servers
 from hopscope.store.importers.golds import Golds
 from hopscope.store.runs.interning import chunks
 from hopscope.store.store import BATCH, Store
@@ -83,7 +84,7 @@ def import_runs(
     A run is stored whole or not at all. The same file again changes nothing.
 
     Args:
-        locations: files, and folders of files.
+        locations: files, folders of files, and URLs of Phoenix projects.
         store: the database; by default that of the command line.
         name: of the experiment; by default the first file's, without its ending.
         format: name of the format (`hopscope list formats`), with its options; `auto` finds that of
@@ -97,13 +98,19 @@ def import_runs(
         UsageError: there is no such file or format, no format fits a file, or the experiment holds
             runs that were made here.
         CorpusError: the file of right answers is broken.
+        TraceServerError: a server failed; nothing of it is stored.
         StoreError: the database failed; what it took before is stored.
     """
-    sources = [source for location in locations for source in _sources(Path(location))]
-    if not sources:
-        raise UsageError("name a file or a folder to import")
     golds = Golds.read(Path(gold)) if gold is not None else None
     with ExitStack() as stack:
+        sources: list[Source] = []
+        for location in locations:
+            if servers.is_url(str(location)):
+                sources.append(stack.enter_context(servers.fetched(str(location))))
+            else:
+                sources.extend(_sources(Path(location)))
+        if not sources:
+            raise UsageError("name a file, a folder or a URL to import")
         opened = store if isinstance(store, Store) else stack.enter_context(Store.open(store))
         return _import(
             opened,
@@ -236,6 +243,7 @@ def _sources(path: Path) -> Iterator[Source]:
 
 
 def _stem(name: str) -> str:
+    """The name of an experiment, from that of a file."""
     stem = Path(name).name
     while Path(stem).suffix.lower() in SUFFIXES and Path(stem).stem:
         stem = Path(stem).stem
