@@ -83,6 +83,7 @@ def answer(
         result,
         [credit for each in measured for credit in each.credits],
         [each.appraisal for each in measured],
+        [game for each in measured for game in each.games],
         problems=after.problems,
         prices=prices,
     )

@@ -1,7 +1,8 @@
 """The meters and rules that appraise a run, with their options: `seper.weight=uniform`,
 `shapley.permutations=128`."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from inspect import Parameter, signature
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from hopscope.runtime.ports import Entailment, Reader, UtilityMeter
-    from hopscope.runtime.types import Provenance, Run
-    from hopscope.tracing.games.coalitions import Game
+    from hopscope.runtime.types import Appraisal, GameValues, Provenance, Run
+    from hopscope.tracing.games.coalitions import Coalition, Game
     from hopscope.tracing.games.rule import CreditRule
 
 RULES = ("trajectory", "leave_one_out", "shapley")
@@ -99,6 +100,25 @@ class Measuring:
         return found
 
 
+def rules_of(names: Sequence[str], provenance: "Provenance") -> "list[CreditRule]":
+    """The rules of these names, or Python files, with the options of a measurement.
+
+    Raises:
+        UsageError: there is no such rule.
+    """
+    from hopscope.runtime import code_files
+
+    chosen = [code_files.named(name) for name in names]
+    owners = set(map(code_files.stem, chosen))
+    options = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in provenance.settings.items()
+        if "." in key and key.partition(".")[0] in owners
+    }
+    measuring = Measuring(samples=1, seed=provenance.seed, options=options, meters=(), rules=chosen)
+    return [rule.build(**rule.options) for rule in measuring.parse().rules.values()]
+
+
 class Component(NamedTuple):
     """A meter or a rule to build."""
 
@@ -138,31 +158,59 @@ class Appraiser:
         *,
         games: "Sequence[Game] | None" = None,
         settings: Mapping[str, Any] | None = None,
+        stored: "Iterable[GameValues]" = (),
     ) -> Appraised:
         """Credits of a run's steps, or of the players of `games`, described by `settings`.
 
-        The cost covers every request to `reader` since the last call.
+        `stored` are values of the run; those with the same settings are not measured again. The
+        cost covers every request to `reader` since the last call.
 
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
-        from hopscope.runtime.types import Appraisal
         from hopscope.tracing import appraisal
+        from hopscope.tracing.what_if.recall import Recall
 
         provenance = self.provenance(settings)
         begun = perf_counter()
-        shares = appraisal.share(run, self.meters, self.rules, provenance, games=games)
-        return Appraised(
-            shares.credits,
-            Appraisal(
-                run_id=run.id,
-                provenance=provenance,
-                measured=datetime.now(UTC),
-                usage=self._metered.take(),
-                seconds=perf_counter() - begun,
-                pairs=self._entailment.take(),
-            ),
-            shares.games,
+        recall = Recall(run, provenance, stored)
+        known = {meter: recall.known(meter) for meter in recall.meters}
+        shares = appraisal.share(run, self.meters, self.rules, provenance, games=games, known=known)
+        return Appraised(shares.credits, self._appraisal(run, provenance, begun), shares.games)
+
+    def measure(
+        self,
+        run: "Run",
+        game: "Game",
+        coalitions: "Iterable[Coalition]",
+        settings: Mapping[str, Any],
+    ) -> Appraised:
+        """The values of these coalitions, of all and of none, without credits.
+
+        Raises:
+            ReaderError, EntailmentError: a model failed.
+        """
+        from hopscope.tracing.games.coalitions import EMPTY, Coalitions, EvidenceValues
+        from hopscope.tracing.games.recorded import record
+
+        provenance, begun, wanted = self.provenance(settings), perf_counter(), list(coalitions)
+        games: list[GameValues] = []
+        for meter in self.meters:
+            played = Coalitions(game, EvidenceValues(run.question, meter))
+            played.measure([EMPTY, played.full, *wanted])
+            games.append(record(played, run.id, provenance))
+        return Appraised([], self._appraisal(run, provenance, begun), games)
+
+    def _appraisal(self, run: "Run", provenance: "Provenance", begun: float) -> "Appraisal":
+        from hopscope.runtime.types import Appraisal
+
+        return Appraisal(
+            run_id=run.id,
+            provenance=provenance,
+            measured=datetime.now(UTC),
+            usage=self._metered.take(),
+            seconds=perf_counter() - begun,
+            pairs=self._entailment.take(),
         )
 
     def provenance(self, settings: Mapping[str, Any] | None = None) -> "Provenance":

@@ -2,7 +2,7 @@
 
 import json as jsonlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,12 +12,13 @@ from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.given import EntailmentPart, ReaderPart, RetrieverPart
 from hopscope.api.presets import Presets
 from hopscope.runtime import code_files
+from hopscope.runtime.errors import UsageError
 from hopscope.tracing.meters import DEFAULT_METERS, VARIANTS
 from hopscope.tracing.reports.appraised import Appraised
 
 if TYPE_CHECKING:
     from hopscope.runtime.ports import Retriever
-    from hopscope.runtime.types import Run
+    from hopscope.runtime.types import GameValues, Run
     from hopscope.store.store import Store
     from hopscope.tracing.games.coalitions import Game
     from hopscope.tracing.games.frozen import Counterfactual, FrozenGame
@@ -175,8 +176,11 @@ class Crediting:
             self._appraisers[measuring.seed] = Appraiser(self._model, self._judge, measuring)
         return self._appraisers[measuring.seed]
 
-    def credit(self, run: "Run") -> Appraised:
+    def credit(self, run: "Run", stored: "Iterable[GameValues]" = ()) -> Appraised:
         """
+        Args:
+            stored: values of the run, which are not measured again.
+
         Raises:
             HopscopeError: this run cannot be measured in this way.
         """
@@ -195,7 +199,29 @@ class Crediting:
                 run, games, prepared.against, appraiser, self._judge, prepared.retriever
             )
         _log.info("measuring")
-        return appraiser.appraise(run, games=games, settings=prepared.settings)
+        return appraiser.appraise(run, games=games, settings=prepared.settings, stored=stored)
+
+    def measure_without(self, run: "Run", names: Iterable[str]) -> Appraised:
+        """Measure the run's evidence without these steps and passages, named as in `show`.
+
+        Raises:
+            HopscopeError: this run cannot be measured in this way.
+        """
+        from hopscope.tracing.games.frozen import over_all_passages
+        from hopscope.tracing.what_if.without import kept, parts
+
+        if self._wanted.mode is Mode.replay:
+            raise UsageError(
+                "--without keeps later queries as recorded: give --mode frozen, or --rule shapley "
+                "with --mode replay"
+            )
+        prepared = self._prepared(run)
+        coalition = kept(run, parts(run, names), prepared.against)
+        if self._wanted.golds:
+            question = run.question.model_copy(update={"answers": self._wanted.golds})
+            run = run.model_copy(update={"question": question})
+        game = over_all_passages(run, prepared.against)
+        return self.appraiser(run.seed).measure(run, game, [coalition], prepared.settings)
 
     def known(self, store: "Store", run: "Run") -> Appraised | None:
         """The stored credits of a run with the same settings; None if any is missing.

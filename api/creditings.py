@@ -1,15 +1,18 @@
 """Credits of several stored runs, by default each with the settings of its run or experiment."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hopscope.api.credit_runs import CreditArguments, Crediting, CreditSettings, Defaults
 from hopscope.api.stored import ArmLabel
+from hopscope.api.views import what_if_table
+from hopscope.api.views.rows import Rows
 from hopscope.runtime.errors import HopscopeError
 from hopscope.runtime.types import Run
 from hopscope.store.store import Store
 from hopscope.tracing.reports.appraised import Appraised
+from hopscope.tracing.what_if.answers import WithoutRow, recall
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +46,7 @@ class Creditings:
 
         Args:
             ids: of runs, with the arm of those that an experiment names.
-            again: measures runs of experiments again that have the same credits already.
+            again: measures again what has stored values or credits already.
 
         Raises:
             HopscopeError: the only run cannot be measured, or the settings fit no run.
@@ -55,7 +58,8 @@ class Creditings:
             try:
                 run = self._store.load(run_id)
                 known = crediting.known(self._store, run) if arm and not again else None
-                found = known or crediting.credit(run)
+                stored = () if again else self._store.games(run_id)
+                found = known or crediting.credit(run, stored)
                 if known is None:
                     self._store.save_credits(found.credits, [found.appraisal], found.games)
             except HopscopeError as error:
@@ -65,6 +69,18 @@ class Creditings:
                 continue
             label = arm.label if arm else run.workflow
             yield Credited(label, run, found, known is not None, crediting.not_shared(found, run))
+
+    def without(self, run_id: str, names: Sequence[str]) -> Rows[WithoutRow]:
+        """Measure a run without these steps and passages, store the values and compare them.
+
+        Raises:
+            HopscopeError: the run cannot be measured in this way, or has no such part.
+        """
+        run = self._store.load(run_id)
+        found = self.of(run_id, None).measure_without(run, names)
+        self._store.save_credits([], [found.appraisal], found.games)
+        provenance = found.appraisal.provenance
+        return what_if_table.without(recall(run, provenance, self._store.games(run_id)), names)
 
     def of(self, run_id: str, arm: ArmLabel | None) -> Crediting:
         """

@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from hopscope.api.appraiser import RULES, rules_of
 from hopscope.api.credits import Credits
+from hopscope.api.views.rows import Rows
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
+    GameValues,
     Passage,
     Question,
     Run,
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hopscope.tracing.reports.records import RunReport
+    from hopscope.tracing.what_if.answers import InteractionRow, WithoutRow
+    from hopscope.tracing.what_if.recall import Recall
 
 
 class MeasuredRun:
@@ -36,6 +41,7 @@ class MeasuredRun:
         record: Run,
         credits: Iterable[Credit] = (),
         appraisals: Iterable[Appraisal] = (),
+        games: Iterable[GameValues] = (),
         *,
         problems: Iterable[str] = (),
         prices: Path | None = None,
@@ -51,6 +57,9 @@ class MeasuredRun:
         """Each measurement of the run, the latest last."""
         self.problems: tuple[str, ...] = tuple(problems)
         """Reasons why the run is not measured or not stored; empty if it is."""
+        self.games: tuple[GameValues, ...] = tuple(games)
+        """The coalition values of all measurements, from which `interactions`, `without` and
+        `share` answer without a model."""
         self._credits = tuple(credits)
         self._prices = prices
 
@@ -109,6 +118,47 @@ class MeasuredRun:
         appraisals = [each for each in self.appraisals if each.provenance == shown]
         return Credits(self.record, own, appraisals[-1] if appraisals else None)
 
+    def interactions(self, over: Literal["steps", "passages"] = "steps") -> "Rows[InteractionRow]":
+        """Which steps, or which passages of a step, need each other (positive), and which are
+        redundant (negative): the Shapley interaction index of every pair (Grabisch & Roubens 1999),
+        by each meter, from the stored coalition values.
+
+        Raises:
+            UsageError: no values are stored.
+        """
+        from hopscope.api.views import what_if_table
+
+        return what_if_table.interactions(self._recall, over)
+
+    def without(self, *parts: int | str) -> "Rows[WithoutRow]":
+        """Every meter's value without some parts, with intervals and the difference, from the
+        stored coalition values; what was not measured has a reason.
+
+        Args:
+            parts: numbers of steps, and passages as `"p:KEY"` or `"p:TITLE"`.
+
+        Raises:
+            UsageError: no values are stored, or the run has no such part.
+        """
+        from hopscope.api.views import what_if_table
+
+        return what_if_table.without(self._recall, parts)
+
+    def share(self, *rules: str, over: Literal["steps", "passages"] = "steps") -> Credits:
+        """Credits by these rules from the stored coalition values, equal to those of a
+        measurement; what was not measured has a reason.
+
+        Args:
+            rules: names of rules, or Python files; by default the three of `hopscope run`.
+
+        Raises:
+            UsageError: no values are stored, or there is no such rule.
+        """
+        names = rules or RULES
+        built = rules_of(names, self._recall.provenance)
+        options = [word for name in names for word in ("--rule", name)]
+        return Credits(self.record, self._recall.asking(*options).share(built, over))
+
     def show(self) -> None:
         """Print the run with the credit of each step, as `hopscope run` does."""
         self._draw(None)
@@ -127,12 +177,19 @@ class MeasuredRun:
         return html(self._draw)
 
     @cached_property
+    def _recall(self) -> "Recall":
+        from hopscope.tracing.reports.appraised import shown_provenance
+        from hopscope.tracing.what_if.answers import recall
+
+        return recall(self.record, shown_provenance(self._credits), self.games)
+
+    @cached_property
     def _report(self) -> "RunReport":
         from hopscope.runtime.budget.prices import prices
         from hopscope.tracing.reports.report import report
 
         table = prices(self._prices)
-        return report(self.record, self._credits, self.appraisals, prices=table)
+        return report(self.record, self._credits, self.appraisals, prices=table, games=self.games)
 
     def _draw(self, console: "Console | None") -> None:
         from hopscope.api.views import run_table
@@ -141,6 +198,7 @@ class MeasuredRun:
             self.record,
             self._credits,
             self.appraisals,
+            self.games,
             prices=self._prices,
             json=False,
             console=console,

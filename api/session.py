@@ -328,7 +328,7 @@ class Session:
                 golds=_answers(gold),
             )
             self.store.save(record)
-            [credited] = Creditings(self.store, wanted).each({record.id: None}, again=True)
+            [credited] = Creditings(self.store, wanted).each({record.id: None}, again=False)
             return Credits(record, credited.found.credits, credited.found.appraisal)
 
     def _answer(

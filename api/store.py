@@ -24,4 +24,6 @@ class Store(RecordStore):
             UsageError: there is none, or more than one.
         """
         found = stored.find(self, run)
-        return MeasuredRun(found, self.credits(found.id), self.appraisals(found.id))
+        return MeasuredRun(
+            found, self.credits(found.id), self.appraisals(found.id), self.games(found.id)
+        )

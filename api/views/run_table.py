@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hopscope.api.views.utilities import Shown
-    from hopscope.runtime.types import Appraisal, Credit, PairCounts, Run, Usage
+    from hopscope.runtime.types import Appraisal, Credit, GameValues, PairCounts, Run, Usage
     from hopscope.tracing.reports.records import (
         AppraisalReport,
         PassageReport,
@@ -37,6 +37,7 @@ def show_run(
     run: "Run",
     credits: "Iterable[Credit]",
     appraisals: "Iterable[Appraisal]" = (),
+    games: "Iterable[GameValues]" = (),
     *,
     settings_hash: str | None = None,
     prices: "Path | None" = None,
@@ -50,7 +51,14 @@ def show_run(
     from hopscope.runtime.budget.prices import prices as table
     from hopscope.tracing.reports.report import report
 
-    found = report(run, credits, appraisals, settings_hash=settings_hash, prices=table(prices))
+    found = report(
+        run,
+        credits,
+        appraisals,
+        settings_hash=settings_hash,
+        prices=table(prices),
+        games=games,
+    )
     if json:
         print_json(found.model_dump(mode="json"))
         return
@@ -196,6 +204,12 @@ def _appraisal(console: Console, found: "AppraisalReport", currency: str) -> Non
     if found.others:
         line += f"  also measured: {', '.join(other[:8] for other in found.others)}"
     console.print(Text(line, style="dim"))
+    if kept := found.coalitions:
+        count = f"{kept.stored:,}"
+        if kept.measured > kept.stored:
+            count += f" of {kept.measured:,}"
+        told = f"{count} coalition values stored, {kept.bytes / 1000:.1f} kB"
+        console.print(Text(f"{told}: show --interactions and --without use them", style="dim"))
 
 
 def several(count: int, noun: str) -> str:

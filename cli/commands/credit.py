@@ -116,6 +116,16 @@ def credit(
             rich_help_panel=MEASURING,
         ),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="STEP|p:KEY",
+            help="Measure a single run without this step, by its number, or this passage, by p: "
+            "and its key or title, instead of sharing credit; repeatable.",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
     each: Annotated[
         bool,
         typer.Option(
@@ -129,7 +139,7 @@ def credit(
         bool,
         typer.Option(
             "--again",
-            help="Repeat measurements that are stored already.",
+            help="Repeat measurements whose values are stored already.",
             envvar="HOPSCOPE_CREDIT_AGAIN",
         ),
     ] = False,
@@ -144,8 +154,9 @@ def credit(
     means.
 
     Workflows run again only with --mode replay. New credits are stored beside earlier ones as soon
-    as a run is measured. Of experiments, only missing measurements are made: the same command
-    resumes. A run that cannot be measured is reported and left out, and the exit code is 1.
+    as a run is measured. Coalitions whose values are stored are not measured again, unless --again
+    is given. Of experiments, only missing measurements are made: the same command resumes. A run
+    that cannot be measured is reported and left out, and the exit code is 1.
     """
     given = CreditArguments(
         rules=of.rules(rule) if rule else None,
@@ -163,6 +174,9 @@ def credit(
         golds=tuple(gold or parts.lines("HOPSCOPE_CREDIT_GOLD")),
         presets=Presets.named(of.presets(preset)),
     )
+    if without:
+        _measure_without(runs or [stored.LAST], given, without, db=db, json=json)
+        return
     if not _credit(
         runs or [stored.LAST],
         given,
@@ -174,6 +188,30 @@ def credit(
         again=again,
     ):
         raise typer.Exit(1)
+
+
+def _measure_without(
+    specs: Sequence[str],
+    given: CreditArguments,
+    names: Sequence[str],
+    *,
+    db: str | None,
+    json: bool,
+) -> None:
+    from hopscope.api.creditings import Creditings
+    from hopscope.runtime.errors import UsageError
+    from hopscope.store.store import Store
+
+    with Store.open(db, create=False) as store:
+        ids = list(stored.ids(store, specs))
+        if len(ids) > 1:
+            raise UsageError("--without names parts of one run: name one run")
+        answer = Creditings(store, given).without(ids[0], names)
+    render.progress("")
+    if json:
+        render.print_json({"run": ids[0], "without": answer.to_dicts()})
+    else:
+        answer.show()
 
 
 def _credit(

@@ -72,11 +72,11 @@ class Shapley(NamedTuple):
         return "shapley"
 
     def needs(self, players: Sequence[int]) -> Iterable[Coalition]:
-        return self._linear(players).needs(players)
+        return self.linear(players).needs(players)
 
     def share(self, coalitions: Coalitions) -> list[Measurement]:
         players = coalitions.players
-        shares = self._linear(players).share(coalitions)
+        shares = self.linear(players).share(coalitions)
         if len(players) <= EXACT_PLAYERS:
             return shares
         credits = dict(zip(coalitions.game.members, shares, strict=True))
@@ -85,11 +85,12 @@ class Shapley(NamedTuple):
         if self.sampling == "kernel":
             free = free * (len(players) - 1)
         return [
-            _widened(measurement, errors[member], free) if member in errors else measurement
+            widened(measurement, errors[member], free) if member in errors else measurement
             for member, measurement in credits.items()
         ]
 
-    def _linear(self, players: Sequence[int]) -> LinearRule:
+    def linear(self, players: Sequence[int]) -> LinearRule:
+        """The shares as combinations of coalition values, with a name that tells the sample."""
         if len(players) <= EXACT_PLAYERS:
             return LinearRule("shapley", exact)
         if self.sampling == "kernel":
@@ -99,6 +100,22 @@ class Shapley(NamedTuple):
             return LinearRule(name, lambda _: drawn.shares())
         name = f"shapley(permutations={self.permutations}, antithetic, seed={self.seed})"
         return LinearRule(name, lambda players: of_orders(self._orders(players)))
+
+    def draws(self, players: Sequence[int]) -> list[list[tuple[Coalition, float]]]:
+        """The sampled coalitions, without the empty and the full one, in independent groups. Each
+        has a weight such that, for every size, a group's weights sum to 1 on average."""
+        if self.sampling == "kernel":
+            count = len(players)
+            total = sum(1 / (size * (count - size)) for size in range(1, count))
+            return [
+                [(each, total * len(each) * (count - len(each)) / 2) for each in pair]
+                for pair in self._regression(players).pairs
+            ]
+        orders = self._orders(players)
+        return [
+            [(frozenset(order[:size]), 0.5) for order in pair for size in range(1, len(order))]
+            for pair in zip(orders[::2], orders[1::2], strict=True)
+        ]
 
     def _errors(
         self, coalitions: Coalitions, shares: Mapping[int, float | None]
@@ -156,9 +173,13 @@ def of_orders(orders: Sequence[Sequence[int]]) -> ShareTerms:
     return dict(share)
 
 
-def _widened(measurement: Measurement, error: float, free: int) -> Measurement:
-    """The measurement with the sampling error in its interval; `free` are the degrees of
-    freedom."""
+def widened(measurement: Measurement, error: float, free: int) -> Measurement:
+    """The measurement with the sampling error in its interval and its estimator.
+
+    Args:
+        error: the standard error.
+        free: its degrees of freedom.
+    """
     value = measurement.value or 0.0
     # The quantile of scipy.stats is the same, and takes half a second to import.
     reach = float(stdtrit(free, 0.975)) * error

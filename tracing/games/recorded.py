@@ -25,6 +25,8 @@ from hopscope.tracing.games.coalitions import (
 MOST = 2048
 """Coalitions of one game recorded by one meter: all those of 11 players."""
 
+CUT = "the meter cut the evidence of a repeated run, whose passages are not stored"
+
 
 def record(
     coalitions: Coalitions, run_id: str, provenance: Provenance, *, most: int = MOST
@@ -55,6 +57,19 @@ def known(games: Iterable[GameValues]) -> dict[Content, Measurement]:
         for value in game.values
         if value.evidence is not None
     }
+
+
+def size(games: Iterable[GameValues]) -> int:
+    """Bytes of the values: 8 for each number, 1 for each character. Members and estimators are not
+    counted, because runs share them."""
+    return sum(
+        8 * sum(isinstance(each, int | float) for each in (m.value, m.low, m.high, m.n, m.seed))
+        + sum(len(text) for text in (m.reason or "", value.evidence or ""))
+        + sum(len(key) for key in (*(m.dropped or ()), *value.unseen))
+        for game in games
+        for value in game.values
+        for m in [value.measurement]
+    )
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,8 @@ class RecordedGame:
             return MissingEvidence(self.unmeasured)
         if value.evidence is None:
             return MissingEvidence(value.measurement.reason or self.unmeasured)
+        if value.unseen and self.values.provenance.settings.get("mode") == "replay":
+            return MissingEvidence(CUT)
         keys = frozenset(key for member in coalition for key in self.brings(member))
         return KnownEvidence(value.evidence, keys, frozenset(value.unseen))
 

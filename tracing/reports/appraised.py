@@ -7,6 +7,8 @@ seed do not sum to the total of another. `shown` is the only rule of which one t
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from hopscope.runtime.errors import UsageError
+
 if TYPE_CHECKING:
     from hopscope.runtime.types import Appraisal, Credit, GameValues, Provenance
 
@@ -40,6 +42,25 @@ def shown(measured: Iterable[tuple[Key, bool]]) -> Key | None:
 def shown_provenance(credits: "Iterable[Credit]") -> "Provenance | None":
     """The provenance of the appraisal that is shown, from all credits of a run."""
     return shown((c.provenance, c.step is None and c.rule == "total") for c in credits)
+
+
+def selected_provenance(
+    credits: "Iterable[Credit]", settings_hash: str | None
+) -> "Provenance | None":
+    """The provenance whose hash begins with `settings_hash`, or else the one that is shown.
+
+    Raises:
+        UsageError: no appraisal, or more than one, has such a hash.
+    """
+    given = list(credits)
+    if settings_hash is None:
+        return shown_provenance(given)
+    known = {credit.provenance.settings_hash: credit.provenance for credit in given}
+    matches = [name for name in known if name.startswith(settings_hash)]
+    if len(matches) != 1:
+        names = ", ".join(name[:8] for name in known) or "there are none"
+        raise UsageError(f"{settings_hash!r} does not name one of the appraisals: {names}")
+    return known[matches[0]]
 
 
 def shown_credits(credits: "Iterable[Credit]") -> "list[Credit]":

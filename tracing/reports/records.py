@@ -144,6 +144,16 @@ class Total(Record):
         return _flat(serialise(self), "meters")
 
 
+class CoalitionsReport(Record):
+    """The stored values of coalitions, over all meters."""
+
+    stored: int
+    measured: int
+    """More than `stored` where a game has more sampled coalitions than are stored."""
+    bytes: int
+    """Size of the values; what runs share is not counted."""
+
+
 class AppraisalReport(Record):
     """The settings of the credits shown, and the cost of measuring them."""
 
@@ -162,6 +172,8 @@ class AppraisalReport(Record):
     pairs: PairCounts | None
     """The entailment model's pairs, likewise; None if they were not counted."""
     seconds: float
+    coalitions: CoalitionsReport | None
+    """None for measurements older than m012."""
     others: tuple[str, ...]
     """Settings' hashes of the run's other appraisals, the latest last."""
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from hopscope.runtime.budget.ledger import queries
 from hopscope.runtime.budget.prices import Price, Prices
 from hopscope.runtime.budget.prices import prices as shipped
-from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
+    GameValues,
     Measurement,
     PairCounts,
     Provenance,
@@ -20,10 +20,12 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.tracing.asking import cut_off
-from hopscope.tracing.reports.appraised import shown_provenance
+from hopscope.tracing.games.recorded import size
+from hopscope.tracing.reports.appraised import selected_provenance
 from hopscope.tracing.reports.displays import display, leading, shown
 from hopscope.tracing.reports.records import (
     AppraisalReport,
+    CoalitionsReport,
     Gain,
     PassageReport,
     PassageUtility,
@@ -88,6 +90,7 @@ def report(
     *,
     settings_hash: str | None = None,
     prices: Prices | None = None,
+    games: Iterable[GameValues] = (),
 ) -> RunReport:
     """The report with the appraisal whose settings' hash begins with `settings_hash`, or else the
     one that `appraised.shown` selects. `prices` is the table of costs; None is the shipped one.
@@ -97,13 +100,7 @@ def report(
     """
     given = list(credits)
     hashes = list(dict.fromkeys(c.provenance.settings_hash for c in given))
-    shown = shown_provenance(given)
-    if settings_hash is not None:
-        matches = [name for name in hashes if name.startswith(settings_hash)]
-        if len(matches) != 1:
-            known = ", ".join(name[:8] for name in hashes) or "there are none"
-            raise UsageError(f"{settings_hash!r} does not name one of the appraisals: {known}")
-        shown = next(c.provenance for c in given if c.provenance.settings_hash == matches[0])
+    shown = selected_provenance(given, settings_hash)
     credit = _Credits(given, shown)
     table = shipped() if prices is None else prices
     return RunReport(
@@ -120,12 +117,16 @@ def report(
         seed=run.seed,
         steps=tuple(_step(run, step, credit) for step in run.steps),
         total=_total(run, credit, table.of(run.reader)),
-        appraisal=_appraisal(shown, hashes, list(appraisals), table) if shown else None,
+        appraisal=_appraisal(shown, hashes, list(appraisals), table, games) if shown else None,
     )
 
 
 def _appraisal(
-    shown: Provenance, hashes: list[str], appraisals: list[Appraisal], table: Prices
+    shown: Provenance,
+    hashes: list[str],
+    appraisals: list[Appraisal],
+    table: Prices,
+    games: Iterable[GameValues],
 ) -> AppraisalReport:
     own = [a for a in appraisals if a.provenance == shown]
     counted = [a.pairs for a in own if a.pairs is not None]
@@ -138,7 +139,18 @@ def _appraisal(
         cost=_cost(table.of(shown.reader), usage),
         pairs=sum(counted, PairCounts()) if counted else None,
         seconds=sum(a.seconds for a in own),
+        coalitions=_coalitions([game for game in games if game.provenance == shown]),
         others=tuple(name for name in hashes if name != shown.settings_hash),
+    )
+
+
+def _coalitions(games: list[GameValues]) -> CoalitionsReport | None:
+    if not games:
+        return None
+    return CoalitionsReport(
+        stored=sum(len(game.values) for game in games),
+        measured=sum(game.measured for game in games),
+        bytes=size(games),
     )
 
 

@@ -81,7 +81,7 @@ def test_credit_with_the_run_s_own_settings_is_what_the_run_was_told(
     found = ask(capsys, "credit", "last", "--rule", "all", *QUICK, *database)
     assert found["run"] == shown["id"]
     assert found["appraisal"]["id"] == shown["appraisal"]["id"]
-    assert found["appraisal"]["usage"]["calls"] > 0
+    assert found["appraisal"]["usage"]["calls"] == 0  # all values are stored
     for rule, name in (("shapley", "shapley"), ("trajectory", "delta")):
         told = {(s["index"], None): s["credit"]["seper"][name] for s in shown["steps"]}
         assert of(found, rule) == told
@@ -89,8 +89,12 @@ def test_credit_with_the_run_s_own_settings_is_what_the_run_was_told(
     for step in again["steps"]:
         step["credit"]["seper"].pop("solo")  # the rule that the run was not measured with
     assert again["steps"] == nearly(shown["steps"])
-    before, after = (s["appraisal"]["usage"]["calls"] for s in (shown, again))
-    assert after == before + found["appraisal"]["usage"]["calls"]
+    repeated = ask(capsys, "credit", "last", "--rule", "all", "--again", *QUICK, *database)
+    assert repeated["appraisal"]["usage"]["calls"] > 0
+    assert nearly(repeated["credits"]) == nearly(found["credits"])
+    last = ask(capsys, "show", *database)
+    before, after = (s["appraisal"]["usage"]["calls"] for s in (shown, last))
+    assert after == before + repeated["appraisal"]["usage"]["calls"]
     assert again["appraisal"]["others"] == []
 
 
