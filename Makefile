@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 VLLM ?= .venv-vllm
 TRACES ?= .venv-traces
+TRAINERS ?= .venv-trainers
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-vllm test-traces check format bench lab clean
+.PHONY: help demo test test-portable test-vllm test-traces test-trainers check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -51,6 +52,15 @@ $(TRACES)/ready:
 test-traces: $(BIN)/pytest $(TRACES)/ready ## Test the import of frameworks' traces, in an environment of its own.
 	HOPSCOPE_TEST_TRACES=$(abspath $(TRACES)/bin/python) $(BIN)/python -m pytest tests/on_frameworks
 
+$(TRAINERS)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(TRAINERS)
+	$(TRAINERS)/bin/pip install --quiet --editable . --constraint constraints.txt \
+		hypothesis pytest trl==1.16.0 verifiers==0.4.0
+	@touch $@
+
+test-trainers: $(TRAINERS)/ready ## Test against TRL and verifiers, in an environment of their own.
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(TRAINERS)/bin/python -m pytest tests/on_trainers
+
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -72,4 +82,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(VLLM) $(TRACES) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM) $(TRACES) $(TRAINERS) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -22,8 +22,10 @@ SECONDS = {
     "gold_logprob": (0.3, 0.5),
     "grogu": (0.3, 0.6),
     "item": (0.0, 1.5),
+    "reward_hacking": (0.4, 0.5),
     "seper": (0.3, 0.6),
     "step_credit": (0.5, 0.6),
+    "turn_rewards": (0.4, 0.6),
     "workflows_by_k": (0.0, 2.1),
 }
 """Seconds of a suite by the embedded reader on one core: at its start, and for each question of

@@ -10,14 +10,17 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hopscope.api import given, parts
 from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.api.given import EntailmentPart, ReaderPart
 from hopscope.api.measured_run import MeasuredRun
+from hopscope.api.turn_rewards import rollouts as rollout_records
 from hopscope.runtime.errors import HopscopeError, UsageError
-from hopscope.runtime.types import Run
+from hopscope.runtime.types import Question, Run
+from hopscope.store.trajectories.sources import Unread
+from hopscope.store.trajectories.trajectory import NO_TIME
 from hopscope.tracing.rewards import turns
 from hopscope.tracing.rewards.turns import Rule, TurnRewards
 
@@ -30,8 +33,9 @@ METER = "seper"
 
 
 def rewards(
-    rollouts: Sequence[Run | MeasuredRun],
+    rollouts: "Sequence[Run | MeasuredRun | Unread | Mapping[str, Any]]",
     *,
+    format: str = rollout_records.AUTO,
     reader: ReaderPart = parts.TINY,
     meter: str = METER,
     rule: str = Rule.trajectory,
@@ -48,7 +52,10 @@ def rewards(
     reader computes together.
 
     Args:
-        rollouts: runs with right answers.
+        rollouts: runs with right answers, or records of rollouts as they stand in the files of
+            `hopscope import`: a transcript with tool calls in OpenAI's format, say, as in
+            `{"question": ..., "answers": [...], "messages": [...]}`.
+        format: of such records; `auto` finds it. All of a batch have the same.
         reader: the reader that measures, as for `Session`; it need not be the policy. Give a
             loaded one, or a pair (model, tokenizer), to not load it at each call.
         meter: the meter of the belief.
@@ -61,8 +68,8 @@ def rewards(
             the last digit.
 
     Returns:
-        For each rollout its `levels`, `differences` and `reward`. A rollout that cannot be measured
-        has None everywhere, with the reason.
+        For each rollout its `levels`, `differences` and `reward`. A rollout that cannot be read or
+        measured has None everywhere, with the reason.
 
     Raises:
         UsageError: an argument is unknown or has an invalid value.
@@ -71,7 +78,7 @@ def rewards(
     sharing = checked_rule(rule)
     if threads < 1:
         raise UsageError(f"threads={threads}: give 1 or more")
-    runs = [_record(rollout) for rollout in rollouts]
+    runs = _read(rollouts, format)
     measuring = Measuring(
         samples=samples,
         seed=seed,
@@ -82,18 +89,21 @@ def rewards(
     measuring.parse()  # reports mistakes before anything is loaded
     judge = given.entailment(given.named(entailment))
     model = given.reader(given.named(reader))
-    groups: dict[str, list[int]] = {}
-    for place, run in enumerate(runs):
-        groups.setdefault(run.question.text, []).append(place)
+    groups: dict[str, list[tuple[int, Run]]] = {}
     found: dict[int, TurnRewards] = {}
+    for place, run in enumerate(runs):
+        if isinstance(run, Unread):
+            found[place] = _unread(run, meter=meter, rule=sharing)
+        else:
+            groups.setdefault(run.question.text, []).append((place, run))
     callers = min(threads, len(groups))
     with _shared(model, callers) as shared, ThreadPoolExecutor(max(1, callers)) as pool:
         work = [
-            pool.submit(_of_question, [runs[place] for place in places], shared, judge, measuring)
-            for places in groups.values()
+            pool.submit(_of_question, [run for _, run in group], shared, judge, measuring)
+            for group in groups.values()
         ]
-        for places, done in zip(groups.values(), work, strict=True):
-            found.update(zip(places, done.result(), strict=True))
+        for group, done in zip(groups.values(), work, strict=True):
+            found.update(zip((place for place, _ in group), done.result(), strict=True))
     return [found[place] for place in range(len(runs))]
 
 
@@ -137,13 +147,28 @@ def _measured(run: Run, appraiser: Appraiser) -> TurnRewards:
     )
 
 
-def _record(rollout: object) -> Run:
+def _unread(problem: Unread, *, meter: str, rule: Rule) -> TurnRewards:
+    blank = Run(id=problem.where, question=Question(text=""), workflow="", started=NO_TIME)
+    return turns.unmeasured(blank, problem.problem, meter=meter, rule=rule)
+
+
+def _read(rollouts: Sequence[object], format: str) -> list[Run | Unread]:
+    """
+    Raises:
+        UsageError: one is neither a run nor a record, or the records are of no known format.
+    """
+    records = [rollout for rollout in rollouts if isinstance(rollout, Mapping)]
+    read = iter(rollout_records.of_records(records, format))
+    return [next(read) if isinstance(each, Mapping) else _run(each) for each in rollouts]
+
+
+def _run(rollout: object) -> Run | Unread:
     """
     Raises:
         UsageError: it is no run.
     """
     if isinstance(rollout, MeasuredRun):
         return rollout.record
-    if isinstance(rollout, Run):
+    if isinstance(rollout, Run | Unread):
         return rollout
-    raise UsageError(f"rollouts: give runs, not {type(rollout).__name__}")
+    raise UsageError(f"rollouts: give runs or records of rollouts, not {type(rollout).__name__}")

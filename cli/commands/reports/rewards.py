@@ -1,19 +1,20 @@
-"""`hopscope rewards`: write the rewards of the turns of stored runs for those who train agents."""
+"""`hopscope rewards`: write the rewards of the turns of runs for those who train agents."""
 
 import json as jsonlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hopscope.api import stored
+from hopscope.api import parts, stored
 from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.credit_runs import CreditArguments
 from hopscope.api.views import render
 from hopscope.cli.options import code_options, measuring
-from hopscope.cli.options.help import MEASURING, MODELS, PLACES
+from hopscope.cli.options.help import MEASURING, MODELS, PLACES, SELECTION
 from hopscope.cli.options.models import ThinkingSpec
 from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
 
     from hopscope.tracing.rewards.turns import TurnRewards
 
+BATCH = 256
+"""Rollouts of a file that are scored together."""
 REASONS = 5
 """The largest number of reasons printed."""
 
 Runs = Annotated[
     list[str],
     typer.Argument(
-        metavar="RUN|EXPERIMENT",
-        help="Names of experiments, or ids of runs or their beginnings.",
+        metavar="RUN|EXPERIMENT|FILE",
+        help="Names of experiments, ids of runs or their beginnings, or a file of rollouts.",
     ),
 ]
 
@@ -121,6 +124,27 @@ def rewards(
             rich_help_panel=MEASURING,
         ),
     ] = None,
+    read_as: Annotated[
+        str,
+        typer.Option(
+            "--read-as",
+            metavar="NAME",
+            envvar="HOPSCOPE_REWARDS_READ_AS",
+            help="The format of a file of rollouts, one of `hopscope list formats`; auto finds it.",
+            rich_help_panel=SELECTION,
+        ),
+    ] = "auto",
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            "--gold",
+            metavar="FILE",
+            envvar="HOPSCOPE_REWARDS_GOLD",
+            help="Right answers of the rollouts in a file: JSON lines with question or id, and "
+            "answers.",
+            rich_help_panel=PLACES,
+        ),
+    ] = None,
     file: code_options.Files = None,
     out: Annotated[
         Path | None,
@@ -135,11 +159,11 @@ def rewards(
     overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
-    """Write the reward of each search of stored runs, for those who train search agents.
+    """Write the reward of each search of runs, for those who train search agents.
 
     A reward is a share of the gain in belief in the gold answer. An experiment that was measured
-    needs no model. Rewards that were not measured are null; if a whole run was not, the exit code
-    is 1.
+    needs no model; a file of rollouts needs --reader, and its rewards are written in its order and
+    not stored. Rewards that were not measured are null; if a whole run was not, the exit code is 1.
     """
     from hopscope.api.turn_rewards import scoring
     from hopscope.api.turn_rewards import stored as of_stored
@@ -159,32 +183,65 @@ def rewards(
     if out is not None:
         check_free([out], overwrite=overwrite)
     tally = _Tally(hint=reader is None)
-    with Store.open(db, create=False, reading=reader is None) as store:
-        ids = stored.ids(store, runs)
-        if reader is None:
-            found = of_stored.known(store, ids, meter=named, rule=sharing)
-        else:
-            given = CreditArguments(
-                rules=(sharing,),
-                meters=(named,),
-                corpus=None,
-                reader=reader,
-                thinking=thinking,
-                entailment=entailment,
-                samples=samples,
-                seed=seed,
-                options=specs.pairs(option or code_options.lines("HOPSCOPE_METER_OPTIONS")),
-                counterfactual=CounterfactualName.empty,
-                mode=Mode.frozen,
-                over=Over.steps,
-                golds=(),
-            )
-            found = of_stored.measured(store, ids, given, meter=named, rule=sharing)
-        _write(writer.lines(tally.counted(found)), out)
+    if Path(runs[0]).is_file():
+        if reader is None or len(runs) > 1:
+            raise UsageError(f"{runs[0]} is a file of rollouts: name it alone, and give --reader")
+        scored = _of_file(
+            Path(runs[0]),
+            read_as,
+            gold,
+            reader=parts.thoughtful(reader, thinking),
+            meter=named,
+            rule=sharing,
+            entailment=entailment or "lexical",
+            samples=samples or 10,
+            seed=seed or 0,
+            options=specs.pairs(option or code_options.lines("HOPSCOPE_METER_OPTIONS")),
+        )
+        _write(writer.lines(tally.counted(scored)), out)
+    else:
+        with Store.open(db, create=False, reading=reader is None) as store:
+            ids = stored.ids(store, runs)
+            if reader is None:
+                found = of_stored.known(store, ids, meter=named, rule=sharing)
+            else:
+                given = CreditArguments(
+                    rules=(sharing,),
+                    meters=(named,),
+                    corpus=None,
+                    reader=reader,
+                    thinking=thinking,
+                    entailment=entailment,
+                    samples=samples,
+                    seed=seed,
+                    options=specs.pairs(option or code_options.lines("HOPSCOPE_METER_OPTIONS")),
+                    counterfactual=CounterfactualName.empty,
+                    mode=Mode.frozen,
+                    over=Over.steps,
+                    golds=(),
+                )
+                found = of_stored.measured(store, ids, given, meter=named, rule=sharing)
+            _write(writer.lines(tally.counted(found)), out)
     render.progress("")
     tally.tell()
     if tally.missing:
         raise typer.Exit(1)
+
+
+def _of_file(
+    path: Path, format: str, gold: Path | None, *, reader: str, **how: Any
+) -> "Iterator[TurnRewards]":
+    """The rewards of a file's rollouts, a batch at a time."""
+    from hopscope.api import given
+    from hopscope.api.turn_rewards import rollouts, scoring
+    from hopscope.store.importers.golds import Golds
+
+    golds = None if gold is None else Golds.read(gold)
+    read = rollouts.of_file(path, format, golds)
+    model = None
+    while batch := list(islice(read, BATCH)):
+        model = model or given.reader(given.named(reader))
+        yield from scoring.rewards(batch, reader=model, **how)
 
 
 class _Tally:

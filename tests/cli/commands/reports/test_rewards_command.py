@@ -110,3 +110,28 @@ def test_unknown_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(capsys, "rewards", "nobody")
     assert code == 2
     assert "no run or experiment 'nobody'" in err
+
+
+def test_a_file_of_rollouts_is_scored_without_being_stored(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "none.db"))
+    file = tmp_path / "agent.jsonl"
+    text = (
+        "<search>Elsa Wilby</search><information>Doc 1(Title: Elsa Wilby) Elsa Wilby is employed "
+        "by Salwin Pictures.</information><answer>Salwin Pictures</answer>"
+    )
+    record = {"question": "What company employs Elsa Wilby?", "output": text}
+    file.write_text(json.dumps({**record, "answers": ["Salwin Pictures"]}) + "\n")
+    asked = ("rewards", str(file), "--meter", "gold-probability", "--format", "prime-rl")
+    code, _, err = call(capsys, *asked)
+    assert code == 2
+    assert "name it alone, and give --reader" in err
+    code, printed, err = call(capsys, *asked, "--reader", "tiny")
+    assert code == 0, err
+    [line] = read(printed)
+    before, after = line["info"]["turn_rewards"]
+    assert after - before == pytest.approx(line["reward"], abs=1e-9)
+    assert line["reward"] > 0.5
+    assert line["id"] == "agent.jsonl, line 1"
+    assert not (tmp_path / "none.db").exists()
