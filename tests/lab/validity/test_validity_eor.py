@@ -78,7 +78,7 @@ def test_the_ensemble_is_compared_with_the_best_of_both_kinds() -> None:
     learned, compared = gains.rows
     assert [_value(learned[key]) for key in list(learned)[1:]] == [0.25, 0.25, 0.5]
     assert [_value(compared[key]) for key in list(compared)[1:]] == [0, 0, 1]
-    assert "learned from: a; on those compared: b" in gains.notes[0]
+    assert "on the training questions: a; on the compared: b" in gains.notes[0]
 
 
 def _value(cell: object) -> float | None:
