@@ -37,6 +37,7 @@ OF_QUESTIONS: tuple[By, ...] = ("hops", "kind")
 
 FAILED = "the run failed"
 UNCOUNTED = "the reader's server does not tell how many tokens"
+UNTIMED = "the imported record tells no times"
 BATCH = 250
 """Answers that are judged at once."""
 
@@ -91,7 +92,7 @@ COSTS = (
     Measure("retrievals", "retrievals", attrgetter("retrievals")),
     Measure("calls", "calls", attrgetter("calls"), 1),
     Measure("tokens", "tokens", _tokens, 0),
-    Measure("seconds", "seconds", attrgetter("seconds")),
+    Measure("seconds", "seconds", lambda row: UNTIMED if row.seconds is None else row.seconds),
 )
 
 

@@ -27,6 +27,7 @@ from hopscope.store.experiments.result_rows import (
     Utility,
     Value,
 )
+from hopscope.store.trajectories.sources import IMPORTED
 from hopscope.tracing.reports.displays import shown
 
 NO_SHARES = ("level", "total")
@@ -45,6 +46,7 @@ def read_result_rows(
     query = (
         select(items.c.question, items.c.arm, items.c.run, items.c.error_type)
         .add_columns(items.c.error_message, runs.c.id, runs.c.answer, runs.c.seconds)
+        .add_columns(runs.c.workflow)
         .outerjoin(runs, runs.c.number == items.c.run)
         .where(items.c.experiment == experiment, items.c.status.in_(("ok", "failed")))
         .order_by(items.c.position)
@@ -59,11 +61,19 @@ def read_result_rows(
             None if error is None else f"{error}: {message}",
             answer,
             *counted.get(run, (0, 0, 0, 0, 0, 0, 0)),
-            seconds or 0.0,
+            _seconds(workflow, seconds),
             utilities.get(run, no_utilities),
         )
-        for question, arm, run, error, message, run_id, answer, seconds in _rows(connection, query)
+        for question, arm, run, error, message, run_id, answer, seconds, workflow in _rows(
+            connection, query
+        )
     ]
+
+
+def _seconds(workflow: str | None, seconds: float | None) -> float | None:
+    """The time of a run; None for an imported one whose file told no times."""
+    untold = not seconds and workflow is not None and workflow.startswith(IMPORTED)
+    return None if untold else seconds or 0.0
 
 
 def read_retrievals(

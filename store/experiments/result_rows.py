@@ -58,7 +58,8 @@ class ResultRow(NamedTuple):
     cached_tokens: int = 0
     uncounted: int = 0
     """As in `Usage`."""
-    seconds: float = 0.0
+    seconds: float | None = 0.0
+    """None where nobody measured them."""
     utilities: Mapping[str, Utility] = MappingProxyType({})
     """By meter, if measured."""
 

@@ -65,6 +65,7 @@ def test_credit_on_imported_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     code, out, _ = call(capsys, "compare", "agent", "--db", db)
     assert code == 0
     assert "messages" in out
+    assert "seconds of messages: the imported record tells no times" in out
     code, out, _ = call(capsys, "erag", "agent", "--reader", "tiny", "--db", db)
     assert code == 0
     code, _, err = call(capsys, "credit", "agent", "--mode", "replay", *measured)
