@@ -1,7 +1,8 @@
 """Shapley credit by `gold_logprob` beside SePer with N = 10 samples: time and agreement.
 
 The same runs, the same reader, which remembers nothing beforehand; each meter has it for itself.
-Without an experiment they are IRCoT runs on two-hop questions of Hopland. SePer's meanings are
+Without --traces they are IRCoT runs on two-hop questions of Hopland; a file of other programs' runs
+is imported, and those that retrieved something are measured. SePer's meanings are
 compared by `--entailment nli`, a classifier of DeBERTa-base's size with random weights as in
 benchmarks/credit.py (the paper's model is ten times as large), or by `lexical`, which costs next to
 nothing. `--window` lets the embedded reader take longer contexts than it was trained on; what it
@@ -10,7 +11,7 @@ says there means nothing, what it costs is what such a reader costs.
 Ratios are of processor time, since others use the machine. Wanted: at most an eighth of SePer's.
 
     OMP_NUM_THREADS=1 python benchmarks/gold_logprob.py [--limit 40] [--json]
-    OMP_NUM_THREADS=1 python benchmarks/gold_logprob.py --experiment EXP --db FILE --window 8192
+    OMP_NUM_THREADS=1 python benchmarks/gold_logprob.py --traces FILE --window 8192
 """
 
 import argparse
@@ -35,6 +36,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.types import Credit, Run
+from hopscope.store.importers.importing import import_runs
 from hopscope.store.store import Store
 from hopscope.tracing.entailments.nli import statement_texts
 from hopscope.tracing.games.frozen import contributions
@@ -49,9 +51,8 @@ WANTED = 1 / 8
 def main() -> None:
     gc.set_threshold(200_000)  # as the command line does
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--limit", type=int, help="runs; by default 40, or all of the experiment")
-    parser.add_argument("--experiment", metavar="EXP", help="a stored experiment's runs")
-    parser.add_argument("--db", metavar="FILE", help="the database of --experiment")
+    parser.add_argument("--limit", type=int, help="runs; by default 40, or all of the file")
+    parser.add_argument("--traces", metavar="FILE", help="a file as `hopscope import` takes it")
     parser.add_argument("--reader", default=parts.TINY)
     parser.add_argument("--entailment", choices=("nli", "lexical"), default="nli")
     parser.add_argument("--layers", type=int, default=random_nli.LAYERS, help="of the NLI model")
@@ -70,8 +71,8 @@ def main() -> None:
             spec = f"hf:{wide}"
         runs = (
             of_hopland(given.limit or 40)
-            if given.experiment is None
-            else of_experiment(given.experiment, given.db, given.limit)
+            if given.traces is None
+            else of_traces(given.traces, given.limit)
         )
         entailment = parts.entailment("lexical")
         if given.entailment == "nli":
@@ -95,10 +96,13 @@ def of_hopland(limit: int) -> list[Run]:
     return [run(workflow, q.question, deps) for q in chains[:: len(chains) // limit][:limit]]
 
 
-def of_experiment(name: str, db: str | None, limit: int | None) -> list[Run]:
-    """The first runs of a stored experiment."""
-    with Store.open(db, create=False) as store:
-        return [store.load(run_id) for run_id in list(stored.ids(store, [name]))[:limit]]
+def of_traces(file: str, limit: int | None) -> list[Run]:
+    """Runs of other programs that retrieved something, spread over the file."""
+    with Store.open("sqlite://") as store:
+        import_runs(file, name="traces", store=store)
+        runs = [store.load(run_id) for run_id in stored.ids(store, ["traces"])]
+    found = [each for each in runs if contributions(each)]
+    return found[:: max(1, len(found) // limit)][:limit] if limit else found
 
 
 def compared(runs: Sequence[Run], spec: str, entailment: Entailment) -> dict[str, Any]:
