@@ -46,9 +46,9 @@ def check_corpus(retriever: "Retriever", part: object, run: "Run") -> None:
             "choose mode frozen and counterfactual empty or leave-out"
         )
     if retriever.name != run.retriever:
+        given = f"the corpus {part} (--corpus)" if isinstance(part, str) else "the retriever given"
         raise UsageError(
-            f"the run searched {run.retriever}, but "
-            f"{f'--corpus {part}' if isinstance(part, str) else 'the retriever given'} is "
+            f"the run searched {run.retriever}, but {given} is "
             f"{retriever.name}: give the corpus of the run"
         )
 

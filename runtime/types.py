@@ -260,8 +260,8 @@ class Generation(Record):
         if self.thought is None or self.thought.end != "open":
             return None
         return (
-            f"the reply ended within its thought, after {self.thought.tokens} tokens: give it more "
-            "(--thinking TOKENS), or none (--thinking off)"
+            f"the reply ended within its thought, after {self.thought.tokens} tokens: give it "
+            "more, thinking=TOKENS (--thinking TOKENS), or none, thinking='off' (--thinking off)"
         )
 
 

@@ -90,8 +90,8 @@ def votes(
     names = tuple(ballots[0][0].similarities) if ballots else ()
     if not names:
         raise UsageError(
-            "no weights can be learned: give at least one question, and an --entailment or "
-            "-o encoder=MODEL for the similarities"
+            "no weights can be learned: give at least one question, and for the "
+            "similarities an entailment (--entailment) or the option encoder=MODEL (-o)"
         )
     cases = [Case(question, answer) for ballot, question in ballots for answer in ballot.answers]
     told = [metric.score(cases) for metric in metrics or [exact_match.build()]]

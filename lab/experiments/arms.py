@@ -48,7 +48,7 @@ def arms(
         resolved = _resolved(name, {**least, **common, **given})
         label, workflow = code_files.shown(text), code_files.shown(name)
         if label in found:
-            raise UsageError(f"--workflow {label} is given twice")
+            raise UsageError(f"the workflow {label} is given twice (--workflow)")
         settings = {"options": resolved, **_code(name), **_spending(pin(spends))}
         found[label] = Arm(label=label, workflow=workflow, settings=settings)
     for key in options:

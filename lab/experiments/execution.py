@@ -58,7 +58,10 @@ class Workers(NamedTuple):
                 only=only,
             )
         if self.threads > 1:
-            raise UsageError("--threads does not go with --executor ray: give more --workers")
+            raise UsageError(
+                "threads (--threads) do not go with Ray (--executor ray): give more workers "
+                "(--workers)"
+            )
         needed = self.number if only is None else only
         return RayPool(factory, workers=needed, address=self.address, deterministic=deterministic)
 

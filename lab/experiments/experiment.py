@@ -99,7 +99,7 @@ def check(
             noun = "data, whose digest is" if key == "digest" else key
             raise UsageError(
                 f"the experiment {known.name} began with the {noun} {then.get(key)!r} and "
-                f"cannot continue with {value!r}: give the former, or another --name"
+                f"cannot continue with {value!r}: give the former, or another name (--name)"
             )
     for key in sorted(NAMES):
         hashes = code_files.hashes(str(known.settings.get(key)))
@@ -107,7 +107,7 @@ def check(
             if hashes.get(file, hash) != hash:
                 raise UsageError(
                     f"{file} has changed since the experiment {known.name} began: "
-                    "restore it, or give another --name"
+                    "restore it, or give another name (--name)"
                 )
     known_arms = {arm.label: arm for arm in known.arms}
     for arm in arms:

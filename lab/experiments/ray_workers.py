@@ -84,7 +84,7 @@ class RayPool:
         chunk: int = CHUNK,
     ) -> None:
         if find_spec("ray") is None:
-            raise MissingExtraError("--executor ray", "ray")
+            raise MissingExtraError("a Ray cluster (--executor ray)", "ray")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
         self._ray: Any = import_module("ray")
         self._factory, self._deterministic, self._chunk = factory, deterministic, chunk

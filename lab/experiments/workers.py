@@ -224,7 +224,7 @@ class Pool:
         self._workers[self._workers.index(worker)] = self._start()
         message = f"its worker process ended with exit code {code}"
         if code == -signal.SIGKILL:
-            message += "; out of memory? try fewer --workers"
+            message += "; out of memory? try fewer workers (--workers)"
         lost = ItemResult(None, error=RunError(type="WorkerDied", message=message))
         return [FinishedItem(ticket, lost) for ticket in worker.items]
 

@@ -37,7 +37,7 @@ class Candidates:
             if kept.exists() and json.loads(kept.read_text("utf-8")) != settings:
                 raise UsageError(
                     f"{folder} holds candidates of other settings, see {kept.name}: give the same "
-                    "settings to resume, or another --out"
+                    "settings to resume, or another folder (--out)"
                 )
             kept.write_text(json.dumps(settings, indent=2, ensure_ascii=False), "utf-8")
             self.known = self._read()

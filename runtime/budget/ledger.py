@@ -107,13 +107,13 @@ class Ledger:
         if self.limits.cost is not None and not usage.uncounted and self.price.of(usage) is None:
             raise ReaderError(
                 "the limit of cost cannot hold, since the model's price is unknown: give it by "
-                "--prices FILE, or limit --max-tokens"
+                "prices=FILE (--prices FILE), or limit the tokens (--max-tokens)"
             )
         if self.usage.uncounted and counting:  # by an earlier part of the run, too
             raise ReaderError(
                 f"the limit of {counting[0]} cannot hold, since the server does not tell how many "
                 "tokens a request took: give the model's tokenizer (reader option "
-                "tokenizer=FOLDER), or limit --max-calls"
+                "tokenizer=FOLDER), or limit the calls (--max-calls)"
             )
 
     def searched(self, queries: int) -> None:

@@ -123,7 +123,7 @@ def prices(override: Path | None = None) -> Prices:
     except OSError as error:
         raise UsageError(
             f"prices {override} cannot be read: {error.strerror}; give a TOML file that you may "
-            "read, or leave --prices out for the shipped table"
+            "read, or leave prices (--prices) out for the shipped table"
         ) from None
     except RecursionError:
         raise UsageError(f"prices {override}: the values are nested too deep; {EXAMPLE}") from None

@@ -164,7 +164,10 @@ class Checkpoints:
             UsageError: the file does not exist, or is no file of checkpoints.
         """
         if not create and not path.is_file():
-            raise UsageError(f"no checkpoints at {path}: give the file that --checkpoint named")
+            raise UsageError(
+                f"no checkpoints at {path}: give the file that a run was given as its checkpoint "
+                "(--checkpoint)"
+            )
         connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(path, check_same_thread=False)

@@ -43,7 +43,7 @@ class Habit:
         if required and not self.marks:
             raise UsageError(
                 f"{name} cannot think: neither its chat template nor its tokens name marks of a "
-                "thought such as <think>; leave out --thinking"
+                "thought such as <think>; leave out thinking (--thinking)"
             )
         default, on, off = (_laid_out(tokenizer, switched(t, template)) for t in _MODES)
         named = any(named_by(template, marks) for marks in self.marks)

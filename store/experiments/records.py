@@ -74,8 +74,8 @@ class Arm(Record):
         changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
         raise UsageError(
             f"{self.label} began with {_listed(then, changed)} and cannot continue with "
-            f"{_listed(now, changed)}: give the former, another --name, or a label of its own, as "
-            f"in {self.workflow}:OPTION=VALUE"
+            f"{_listed(now, changed)}: give the former, another name (--name), or a label of its "
+            f"own, as in {self.workflow}:OPTION=VALUE"
         )
 
 

@@ -183,7 +183,7 @@ def begin(connection: Connection, experiment: Experiment) -> int:
     if known.fingerprint != experiment.fingerprint:
         raise UsageError(
             f"the experiment {experiment.name} began with other settings: give those, or "
-            "another --name"
+            "another name (--name)"
         )
     return int(known.number)
 

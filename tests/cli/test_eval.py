@@ -197,7 +197,7 @@ def test_it_goes_on_only_with_what_it_was_begun_with_but_may_grow(
         ),
     ):
         code, _, told = call(capsys, *command, *change)
-        assert (code, what in told, "another --name" in told) == (2, True, True), told
+        assert (code, what in told, "another name (--name)" in told) == (2, True, True), told
 
     index(bare.index.parent, "Alba is a film directed by somebody else.")
     code, _, told = call(capsys, *bare.command(database, "--limit", "2", "-w", "closed_book"))

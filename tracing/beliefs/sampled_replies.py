@@ -125,7 +125,7 @@ def _enumerated(
     except ContextOverflowError as error:
         return asking.overflow(request.prompt, error)
     except CapabilityError as error:
-        return Unmeasured(f"{error}; give it one thought (thinking=once), or none (--thinking off)")
+        return Unmeasured(f"{error}; give it one thought (thinking=once), or none (thinking=off)")
     cut = fsum(answer.probability for answer in result.cut)
     if cut > 0.5:
         return Unmeasured(

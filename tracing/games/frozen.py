@@ -176,8 +176,8 @@ def random_passages(run: Run, corpus: Sequence[Passage], *, seed: int) -> Counte
         if not free:
             raise UsageError(
                 f"the corpus of {len(corpus)} passages has too few that the run did not retrieve: "
-                "--counterfactual random needs such passages as stand-ins. Use a larger corpus, or "
-                "--counterfactual empty or leave-out"
+                "counterfactual random needs such passages as stand-ins. Use a larger corpus, or "
+                "counterfactual='empty' or 'leave-out' (--counterfactual)"
             )
         length = _words(passage)
         nearest = min(free, key=lambda p: abs(_words(p) - length))

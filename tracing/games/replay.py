@@ -186,7 +186,8 @@ def check(run: Run, workflow: Workflow, deps: Deps) -> None:
     if isinstance(workflow.graph, Watched):
         raise UsageError(
             f"mode replay hides passages from the run's retriever step by step, and the nodes of "
-            f"{workflow.name} are not written with @step: use --mode frozen"
+            f"{workflow.name} are not written with @step: use mode='frozen' "
+            "(--mode frozen)"
         )
     for port, here, there in (
         ("reader", deps.reader.name, run.reader),
@@ -195,7 +196,7 @@ def check(run: Run, workflow: Workflow, deps: Deps) -> None:
         if here != there:
             raise UsageError(
                 f"the run used the {port} {there}, not {here}: to run it again, give the run's own "
-                f"{port} with --{port}"
+                f"{port} (--{port})"
             )
     again = run_workflow(workflow, run.question, deps)
     if again.status == "interrupted":
@@ -219,8 +220,8 @@ def _advice(run: Run) -> str:
     stopped = (run.stop_reason or "").startswith("budget_")
     if decided or stopped:
         by = f"the policy {decided[0]}" if decided else "a limit"
-        return f"{by} affected it, and repeated runs have none: use --mode frozen"
-    return "give the run's own --entailment, and a reader with repeatable results"
+        return f"{by} affected it, and repeated runs have none: use mode='frozen' (--mode frozen)"
+    return "give the run's own entailment (--entailment), and a reader with repeatable results"
 
 
 def _step_records(run: Run) -> list[tuple[object, ...]]:

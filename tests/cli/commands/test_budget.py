@@ -77,7 +77,7 @@ def test_a_run_without_decisions_says_why_there_are_none(
         (("--policy", "value:nowhere.json"), "hopscope budget fit"),
         (("--policy", "tasr:0.5,calibration=no.json"), "fit --from EXPERIMENT --kind tasr"),
         (("--policy", "tasr:0.5,what=3"), "unknown option 'what'"),
-        (("--prices", "nowhere.toml"), "or leave --prices out for the shipped table"),
+        (("--prices", "nowhere.toml"), "or leave prices (--prices) out for the shipped table"),
         (("--max-calls", "-1"), "max-calls"),
     ],
 )

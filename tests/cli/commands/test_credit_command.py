@@ -264,7 +264,10 @@ def test_another_corpus_than_the_run_s_is_refused(
         connection.execute("UPDATE runs SET retriever = 'bm25:news@1'")
         connection.commit()
     code, _, err = call(capsys, "credit", *asked, *database)
-    assert (code, "the run searched bm25:news@1, but --corpus hopland is" in err) == (2, True)
+    assert (code, "the run searched bm25:news@1, but the corpus hopland (--corpus) is" in err) == (
+        2,
+        True,
+    )
 
 
 def test_a_run_that_retrieved_nothing_has_nothing_to_share_among_passages(

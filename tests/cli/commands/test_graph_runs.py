@@ -219,7 +219,7 @@ def test_its_worth_is_shared_anew_by_the_command(
 
 def test_it_cannot_be_replayed(made: tuple[Run, Appraised]) -> None:
     found, _ = made
-    with pytest.raises(UsageError, match=r"not written with @step: use --mode frozen"):
+    with pytest.raises(UsageError, match=r"not written with @step: use mode='frozen'"):
         replay.check(found, graph(), Deps(model(), index()))
 
 

@@ -219,7 +219,7 @@ def test_a_given_thought_is_laid_out_as_the_model_writes_it(style: str) -> None:
 
 def test_models_without_marks_do_not_think(tmp_path: Path) -> None:
     folder = str(models.tiny_llama(tmp_path))
-    with pytest.raises(UsageError, match=r"cannot think.*leave out --thinking"):
+    with pytest.raises(UsageError, match=r"cannot think.*leave out thinking \(--thinking\)"):
         hf.build(model=folder, device="cpu", thinking="on")
     reader: Any = hf.build(model=folder, device="cpu", thinking="off")
     assert reader.name == hf.build(model=folder, device="cpu").name
@@ -339,7 +339,9 @@ def test_a_run_whose_reader_does_not_answer_fails_and_keeps_the_thought() -> Non
     assert (result.status, result.answer) == ("failed", None)
     assert result.error is not None
     assert result.error.type == "NoAnswerError"
-    assert "after 9 tokens: give it more (--thinking TOKENS)" in result.error.message
+    assert (
+        "after 9 tokens: give it more, thinking=TOKENS (--thinking TOKENS)" in result.error.message
+    )
     assert result.steps[-1].exchanges[0].generations == (OPEN,)
     assert result.steps[-1].output is None
 

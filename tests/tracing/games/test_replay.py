@@ -216,9 +216,9 @@ def test_a_run_that_a_policy_or_a_limit_ended_is_told_as_such(change: dict[str, 
         last = last.model_copy(update={"decision": decision})
     stopped = record.model_copy(update={"steps": (*steps[:-1], last), **change})
     by = "a limit" if change else "the policy value:model.json"
-    with pytest.raises(UsageError, match=f"; {by} affected it.* use --mode frozen"):
+    with pytest.raises(UsageError, match=f"; {by} affected it.* use mode='frozen'"):
         check(stopped, workflow(), deps)
-    with pytest.raises(UsageError, match="4 now; give the run's own --entailment"):
+    with pytest.raises(UsageError, match="4 now; give the run's own entailment"):
         check(record.model_copy(update={"steps": record.steps[:-1]}), workflow(), deps)
 
 
