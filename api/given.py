@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.specs import Spec
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -76,7 +77,7 @@ def retriever(part: RetrieverPart, reader: "Reader", *, seed: int) -> "Retriever
     if isinstance(part, str):
         from hopscope.api import retrieval
 
-        return retrieval.retriever(part, reader, seed=seed)
+        return retrieval.retriever(retrieval.parse(part), reader, seed=seed)
     if callable(getattr(part, "search", None)) and isinstance(getattr(part, "name", None), str):
         found: Retriever = part  # type: ignore[assignment]  # has the methods of one
         return found
@@ -107,7 +108,7 @@ def policy(part: PolicyPart, *, workflow: str, reader_name: str) -> "Policy | No
     if isinstance(part, str):
         from hopscope.api import spending
 
-        return spending.policy(part, workflow=workflow, reader_name=reader_name)
+        return spending.policy(Spec.parse(part), workflow=workflow, reader_name=reader_name)
     _has(part, "policy", ("decide",), "a name", named=False)
     return part
 

@@ -75,7 +75,9 @@ class Parts:
             if self._retriever is None:
                 self._retriever = self.retriever_for(self.reader)
                 searched = self.named_retriever
-                embedded = isinstance(searched, str) and retrieval.embedded_only(searched)
+                embedded = isinstance(searched, str) and retrieval.embedded_only(
+                    retrieval.parse(searched)
+                )
                 if self.named_reader == parts.TINY and not embedded:
                     _log.warning(parts.NO_MODEL_FOR_REAL_TEXT)
             return self._retriever

@@ -42,44 +42,44 @@ def parse(spec: str) -> "Expression":
     return expression
 
 
-def embedded_only(spec: str) -> bool:
+def embedded_only(expression: "Expression") -> bool:
     """Whether only the embedded world is searched."""
     from hopscope.runtime.pipelines.expression import sources
 
-    return EMBEDDED.issuperset(sources(parse(spec)))
+    return EMBEDDED.issuperset(sources(expression))
 
 
-def size(spec: str) -> int | None:
+def size(expression: "Expression") -> int | None:
     """The number of passages that the expression sets; None if it sets none."""
-    from hopscope.runtime.pipelines import expression
+    from hopscope.runtime.pipelines.expression import size as passages
 
-    return expression.size(parse(spec)) or None
+    return passages(expression) or None
 
 
-def depth(workflow: str, spec: str) -> dict[str, str]:
+def depth(workflow: str, expression: "Expression") -> dict[str, str]:
     """The option `k` of a workflow, where it has one and the expression says how many passages it
     gives. Workflows that choose among candidates have a k that says how many to choose."""
     if not parts.takes(workflow, "k") or parts.takes(workflow, "candidates"):
         return {}
-    found = size(spec)
+    found = size(expression)
     return {} if found is None else {"k": str(found)}
 
 
-def retriever(spec: str, reader: "Reader", *, seed: int) -> "Retriever":
+def retriever(expression: "Expression", reader: "Reader", *, seed: int) -> "Retriever":
     """Open the retriever that an expression names.
 
     Raises:
-        UsageError: as `parse`, or a source is missing.
+        UsageError: a source is missing.
         RetrieverError: an index is damaged.
     """
     from hopscope.runtime.pipelines.composition import Parts, compose
     from hopscope.tracing.meters.grogu import GroGU
 
     given = Parts(source=source, reader=reader, other_reader=parts.reader, meter=GroGU, seed=seed)
-    return compose(parse(spec), given)
+    return compose(expression, given)
 
 
-def searcher(spec: str, reader: str) -> "Retriever":
+def searcher(expression: "Expression", reader: str) -> "Retriever":
     """Open the retriever that an expression names; the named reader is loaded only for stages.
 
     Raises:
@@ -87,10 +87,9 @@ def searcher(spec: str, reader: str) -> "Retriever":
     """
     from hopscope.runtime.pipelines.expression import Source
 
-    expression = parse(spec)
     if isinstance(expression, Source):
         return source(expression.name)
-    return retriever(spec, parts.reader(reader), seed=0)
+    return retriever(expression, parts.reader(reader), seed=0)
 
 
 def source(name: str) -> "Retriever":

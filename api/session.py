@@ -396,7 +396,7 @@ class Session:
         if isinstance(self.parts.named_retriever, str):
             retrieval.parse(self.parts.named_retriever)
         if isinstance(self.policy, str):
-            spending.check(self.policy)
+            spending.check(Spec.parse(self.policy))
 
     def _with_depth(
         self, workflow: WorkflowPart, options: dict[str, str], k: int | None
@@ -414,7 +414,7 @@ class Session:
             return {**options, "k": str(k)}
         if not isinstance(self.parts.named_retriever, str):
             return options
-        return {**retrieval.depth(workflow, self.parts.named_retriever), **options}
+        return {**retrieval.depth(workflow, retrieval.parse(self.parts.named_retriever)), **options}
 
     def _settings(
         self, question: Question, workflow: WorkflowPart, options: dict[str, str]

@@ -58,8 +58,9 @@ class Pinned(Record):
         Raises:
             UsageError: as `policy`, or its file has changed.
         """
-        found = policy(self.policy, workflow=workflow, reader_name=reader_name)
-        if _digest(self.policy) != self.digest:
+        spec = Spec.parse(self.policy)
+        found = policy(spec, workflow=workflow, reader_name=reader_name)
+        if _digest(spec) != self.digest:
             from hopscope.runtime.errors import UsageError
 
             raise UsageError(f"policy {self.policy}: its file has changed; restore it")
@@ -76,7 +77,7 @@ def pin(spend: Spending) -> Pinned:
     table = prices(spend.prices)
     return Pinned(
         policy=spend.policy,
-        digest=_digest(spend.policy),
+        digest=_digest(Spec.parse(spend.policy)),
         limits=spend.limits,
         prices=None if spend.limits.cost is None else table,
     )
@@ -95,27 +96,27 @@ def _ledger(limits: Limits, table: Prices, reader_name: str) -> "Ledger":
     return Ledger(limits, price)
 
 
-def policy(spec: str, *, workflow: str, reader_name: str) -> "Policy | None":
-    """The policy that a text names; None for `native`, which needs none.
+def policy(spec: Spec, *, workflow: str, reader_name: str) -> "Policy | None":
+    """The policy that a spec names; None for `native`, which needs none.
 
     Raises:
         UsageError: there is no such policy, its settings are not those given, or it was learned for
             another workflow or reader.
     """
-    if spec == parts.NATIVE:
+    if spec == Spec(parts.NATIVE):
         return None
     found: Policy = _named(spec, {"workflow": workflow, "reader_name": reader_name})()
     return found
 
 
-def _named(spec: str, provided: Mapping[str, Any]) -> "partial[Any]":
+def _named(spec: Spec, provided: Mapping[str, Any]) -> "partial[Any]":
     from hopscope.runtime import components
     from hopscope.tracing import policies
 
-    return components.named(policies, Spec.parse(spec), provided=provided)
+    return components.named(policies, spec, provided=provided)
 
 
-def check(spec: str) -> None:
+def check(spec: Spec) -> None:
     """Report mistakes before anything is loaded.
 
     Raises:
@@ -124,13 +125,13 @@ def check(spec: str) -> None:
     _file(spec)
 
 
-def _file(spec: str) -> Path | None:
+def _file(spec: Spec) -> Path | None:
     """The file that a policy names."""
     settings = _named(spec, {"workflow": "", "reader_name": ""}).keywords.values()
     return next((value for value in settings if isinstance(value, Path)), None)
 
 
-def _digest(spec: str) -> str | None:
+def _digest(spec: Spec) -> str | None:
     """
     Raises:
         UsageError: the file cannot be read.

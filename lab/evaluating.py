@@ -34,6 +34,7 @@ from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import Question
 from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.store.experiments.records import Arm, ClaimedItem, DatasetEntry, Progress
@@ -347,7 +348,7 @@ def _bench(
     named = session.parts.named_reader
     with (
         item_runner.shared(
-            session.reader, threads, named=named if isinstance(named, str) else None
+            session.reader, threads, named=Spec.parse(named) if isinstance(named, str) else None
         ) as reader,
         telemetry(session.trace_file),
     ):

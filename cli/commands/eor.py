@@ -138,7 +138,7 @@ def fit(
     model = parts.reader(reader)
     deps = Deps(
         reader=model,
-        retriever=retrieval.retriever(corpus, model, seed=seed),
+        retriever=retrieval.retriever(retrieval.parse(corpus), model, seed=seed),
         entailment=parts.entailment(entailment),
         seed=seed,
         capture_content=False,

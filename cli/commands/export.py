@@ -311,7 +311,7 @@ def preferences(
         kept,
         asked,
         given,
-        index=retrieval.retriever(searched, model, seed=seed),
+        index=retrieval.retriever(retrieval.parse(searched), model, seed=seed),
         reader=model,
         meter=judge,
         sample=sample,

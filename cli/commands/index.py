@@ -303,7 +303,7 @@ def search(
     from hopscope.cli.views import searching
 
     asked = read(query or [], queries)
-    retriever = retrieval.searcher(index, parts.thoughtful(reader, thinking))
+    retriever = retrieval.searcher(retrieval.parse(index), parts.thoughtful(reader, thinking))
     hits = retriever.search([text for _, text in asked], k=k)
     for (id, text), ranking in zip(asked, hits, strict=True):
         if trec or json:

@@ -97,5 +97,5 @@ def _resolved(name: str, given: Mapping[str, str]) -> dict[str, JsonValue]:
 def _depth(name: str, corpus: str | None, k: int | None) -> dict[str, str]:
     """The number of passages per retrieval, if the workflow has that option."""
     if k is None:
-        return {} if corpus is None else retrieval.depth(name, corpus)
+        return {} if corpus is None else retrieval.depth(name, retrieval.parse(corpus))
     return {"k": str(k)} if parts.takes(name, "k") else {}

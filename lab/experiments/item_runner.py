@@ -47,14 +47,14 @@ class ItemRunnerFactory:
         settings = self.settings
         code_files.introduce(self.code)
         judge = parts.entailment(settings.entailment)
-        named = settings.reader
+        named, corpus = Spec.parse(settings.reader), retrieval.parse(settings.corpus)
         sharing = shared(
             parts.reader(named), self.threads, named=named, deterministic=settings.deterministic
         )
         with sharing as reader, telemetry(warn=_log.warning):
             deps = Deps(
                 reader=reader,
-                retriever=retrieval.retriever(settings.corpus, reader, seed=settings.seed),
+                retriever=retrieval.retriever(corpus, reader, seed=settings.seed),
                 entailment=judge,
                 seed=settings.seed,
                 capture_content=captures_content(),
@@ -70,11 +70,11 @@ class ItemRunnerFactory:
 
 @contextmanager
 def shared(
-    reader: Reader, threads: int, *, named: str | None, deterministic: bool = False
+    reader: Reader, threads: int, *, named: Spec | None, deterministic: bool = False
 ) -> Iterator[Reader]:
     """The reader; for several threads wrapped to batch their requests, unless the reader `named`
     does so itself."""
-    if threads == 1 or (named is not None and Spec.parse(named).name in SERVED):
+    if threads == 1 or (named is not None and named.name in SERVED):
         yield reader
         return
     from hopscope.runtime.wrappers.scheduled_reader import ScheduledReader

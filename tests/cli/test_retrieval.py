@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hopscope.api import retrieval
+from hopscope.api.presets import Presets
 from hopscope.api.spending import Spending
 from hopscope.cli.main import main
 from hopscope.lab.experiments import item_runner, planning
@@ -83,7 +84,7 @@ def test_an_expression_is_run_and_recorded(
     run = kept(capsys, database)
     assert run["retriever"].split(" [")[0] == spec
     [retrieve, answer] = run["steps"]
-    size = retrieval.size(spec)
+    size = retrieval.size(retrieval.parse(spec))
     assert run["options"]["k"] == (size or 5)
     assert len(retrieve["ranked"]) <= (size or 5)
     notes = json.loads(retrieve["output"] or "[]")
@@ -186,7 +187,7 @@ def test_sources_of_one_s_own_are_named_with_their_kind(
 
 
 def test_a_folder_alone_needs_no_quotes(index: Path) -> None:
-    assert retrieval.size(str(index)) is None
+    assert retrieval.size(retrieval.parse(str(index))) is None
     assert retrieval.source(str(index)).name.startswith("bm25:part@")
 
 
@@ -205,7 +206,7 @@ def test_what_a_k_chooses_is_not_what_is_retrieved(
     """`k` of k-sampling is how often it samples."""
     ask(capsys, "-w", "k_sampling", "--corpus", "hopland@2", "-o", "k=1", *database)
     assert kept(capsys, database)["options"]["k"] == 1
-    assert retrieval.size("hopland@2") == 2
+    assert retrieval.size(retrieval.parse("hopland@2")) == 2
 
 
 def test_a_run_that_was_stopped_goes_on_with_the_same_retriever(
@@ -257,7 +258,7 @@ def test_mistakes_are_told_with_exit_code_2(
 
 
 def test_an_expression_may_be_longer_than_any_file_s_name() -> None:
-    assert retrieval.size("&".join(["hopland@1"] * 100)) == 100
+    assert retrieval.size(retrieval.parse("&".join(["hopland@1"] * 100))) == 100
 
 
 def test_the_embedded_world_has_one_kind_of_index() -> None:
@@ -266,8 +267,8 @@ def test_the_embedded_world_has_one_kind_of_index() -> None:
 
 
 def test_the_embedded_reader_is_only_warned_about_beyond_its_world(index: Path) -> None:
-    assert retrieval.embedded_only("hopland@RR@5")
-    assert not retrieval.embedded_only(f'hopland&"{index}"')
+    assert retrieval.embedded_only(retrieval.parse("hopland@RR@5"))
+    assert not retrieval.embedded_only(retrieval.parse(f'hopland&"{index}"'))
 
 
 def test_a_worker_of_eval_counts_the_queries_that_an_encoder_cut(
@@ -295,6 +296,7 @@ def test_a_worker_of_eval_counts_the_queries_that_an_encoder_cut(
         sample_ids=(),
         deterministic=False,
         spend=Spending(),
+        presets=Presets(),
     )
     with item_runner.ItemRunnerFactory(tried.settings, tried.name, tried.arms)() as made:
         made.deps.retriever.search(["fox", "fox " * 98, "fox " * 99], k=1)

@@ -9,6 +9,7 @@ import pytest
 from hopscope.api import retrieval, spending
 from hopscope.cli.main import main
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.specs import Spec
 
 OWN = "it is the run's own"
 
@@ -47,7 +48,7 @@ def test_no_option_of_policies_is_the_runs_own(capsys: pytest.CaptureFixture[str
     assert found["value"].keys() == {"file"}
     assert found["tasr"].keys() == {"threshold", "calibration"}
     with pytest.raises(UsageError, match=OWN):
-        spending.policy("value:f,workflow=x", workflow="ircot", reader_name="tiny")
+        spending.policy(Spec.parse("value:f,workflow=x"), workflow="ircot", reader_name="tiny")
 
 
 def test_what_others_offer_is_listed_with_where_it_comes_from(

@@ -31,7 +31,7 @@ def traced(path: Path, named: str, corpus: str, *, capture: bool = True) -> Run:
     [asked, *_] = [q for q in hopland.questions("dev") if q.kind == "chain" and q.hops == 2]
     deps = Deps(
         reader=reader,
-        retriever=retrieval.retriever(corpus, reader, seed=0),
+        retriever=retrieval.retriever(retrieval.parse(corpus), reader, seed=0),
         seed=3,
         capture_content=capture,
     )
