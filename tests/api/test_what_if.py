@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import hopscope
+from hopscope.api.appraiser import rules_of
 from hopscope.runtime.errors import UsageError
+from hopscope.tracing.what_if.answers import recall, without_rows
 
 QUESTION = "What is the headquarters city of the company that employs Elsa Wilby?"
 GOLD = "Grand Rovmar"
@@ -56,6 +58,26 @@ def test_shares_from_stored_values_equal_the_live_ones(
             for told, true in ((again.value, row.value), (again.low, row.low)):
                 assert told == (true if true is None else pytest.approx(true, abs=1e-12))
             assert again.reason == row.reason
+
+
+@pytest.mark.parametrize(
+    "how", [{"mode": "replay"}, {"counterfactual": "random"}, {"counterfactual": "leave-out"}]
+)
+def test_values_of_other_games_come_back_too(
+    session: hopscope.Session, run: hopscope.MeasuredRun, how: dict[str, str]
+) -> None:
+    """The passages behind replayed runs and stand-ins are not stored, their values are."""
+    for over in ("steps", "passages"):
+        live = session.credit(run, over=over, rules=RULES, meters=["seper"], **how)
+        provenance = live.records[0].provenance
+        values = recall(run.record, provenance, session.store.games(run.id))
+        again = values.share(rules_of(RULES, provenance), over)  # type: ignore[arg-type]
+        assert {*map(str, again)} == {*map(str, live.records)}
+    step = run.record.steps[0]
+    parts = [str(run.record.steps[2].index), f"p:{step.new[0]}"]
+    for row in without_rows(values, parts):
+        assert row.value is None
+        assert ("--mode frozen" if "mode" in how else "--without") in (row.reason or "")
 
 
 def test_a_rule_of_somebody_else_shares_stored_values(

@@ -1,6 +1,7 @@
 """`hopscope show --without` and `--interactions`, and `hopscope credit --without`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,17 @@ def test_interactions_are_printed(database: list[str], capsys: pytest.CaptureFix
     code, out, _ = call(capsys, "show", "--interactions", "steps", *database)
     assert code == 0
     assert "interaction" in out
+
+
+def test_runs_of_experiments_have_values_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--db", str(tmp_path / "runs.db")]
+    settings = ["-w", "naive", "--limit", "1", "--samples", "2", "--name", "e"]
+    code, _, err = call(capsys, "eval", "hopland:dev", *settings, *place)
+    assert code == 0, err
+    rows = ask(capsys, "show", "--without", "0", *place)["without"]
+    assert all(row["difference"] is not None for row in rows if row["meter"] == "seper")
 
 
 def test_a_part_that_is_not_there_is_a_usage_error(

@@ -201,7 +201,7 @@ class Coalitions:
         merged: dict[Content | MissingEvidence, Fraction] = {}
         for coalition, coefficient in terms.items():
             key = self.key(coalition)
-            merged[key] = merged.get(key, Fraction(0)) + coefficient
+            merged[key] = merged[key] + coefficient if key in merged else coefficient
         used = {key: c for key, c in merged.items() if c}
         baseline = self.value(EMPTY)
         values = [self.values.of(key) for key in used]

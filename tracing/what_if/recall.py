@@ -6,6 +6,7 @@ it. Random stand-ins and repeated runs are not stored: there a value is found by
 coalition.
 """
 
+import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ from hopscope.tracing.games.frozen import (
 )
 from hopscope.tracing.games.recorded import RecordedGame, known
 from hopscope.tracing.games.rule import CreditRule
+from hopscope.tracing.meters import DEFAULT_METERS
 
 Players = Literal["steps", "passages"]
 
@@ -165,12 +167,21 @@ class Recall:
         """The command that measures more with the settings of this measurement."""
         words = ["hopscope", "credit", self.run.id[:12], *options]
         settings = self.provenance.settings
+        if not {*self.meters} <= {*DEFAULT_METERS}:
+            words += [word for meter in self.meters for word in ("--meter", meter)]
+        if "samples" in settings:
+            words += ["--samples", str(settings["samples"])]
+        if self.provenance.seed != self.run.seed:
+            words += ["--seed", str(self.provenance.seed)]
         for name, default in (("mode", "frozen"), ("counterfactual", "empty")):
             if (value := settings.get(name, default)) != default:
                 words += [f"--{name}", str(value)]
         golds = settings.get("gold")
         for gold in golds if isinstance(golds, list) else ():
             words += ["--gold", str(gold)]
+        for key, value in settings.items():
+            if "." in key:
+                words += ["-o", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
         return f"`{shlex.join(words)}` with the reader {self.provenance.reader}"
 
     def _game(self, meter: str, frozen: FrozenGame) -> Game:

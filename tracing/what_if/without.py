@@ -16,6 +16,10 @@ from hopscope.tracing.games.rule import gain
 from hopscope.tracing.what_if.recall import Recall
 
 PASSAGE = "p:"
+REPEATED = (
+    "mode replay runs the workflow again without steps or without passages of one step, not "
+    "without both: measure this with --mode frozen"
+)
 
 
 class Parts(NamedTuple):
@@ -87,6 +91,9 @@ def kept(run: Run, removed: Parts, counterfactual: Counterfactual) -> Coalition:
 def without(recall: Recall, removed: Parts) -> list[Without]:
     """By each meter, the value without these parts. If it is not stored, it is unmeasured, and the
     reason names the command that measures it."""
+    if recall.repeats and removed.steps and removed.passages:
+        gap = Measurement(value=None, reason=REPEATED)
+        return [Without(meter, gap, gap, gap) for meter in recall.meters]
     if recall.repeats:  # only rules choose the coalitions for which workflows run again
         return [_without(recall, meter, removed) for meter in recall.meters]
     options = [word for name in removed.names for word in ("--without", name)]

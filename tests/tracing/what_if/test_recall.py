@@ -66,7 +66,8 @@ def test_what_was_not_measured_is_said_with_the_command() -> None:
     told = {c.step: c.measurement for c in shares if c.rule == "solo"}
     assert told[0].value == pytest.approx(worth(("a",)))
     assert told[1].value is None
-    assert f"`hopscope credit {run.id[:12]} --rule shapley`" in (told[1].reason or "")
+    command = f"`hopscope credit {run.id[:12]} --rule shapley --meter function`"
+    assert command in (told[1].reason or "")
 
 
 def test_values_of_other_settings_are_left_out_and_options_of_rules_are_none() -> None:
@@ -122,7 +123,8 @@ def test_without_tells_the_value_and_the_difference() -> None:
     assert passage.value.value == worth((*"bcd",))
     [mixed] = without(recall, parts(run, ["p:a", 1]))
     assert (mixed.value.value, mixed.difference.value) == (None, None)
-    told = f"`hopscope credit {run.id[:12]} --without 1 --without p:a` with the reader r"
+    options = "--without 1 --without p:a --meter function"
+    told = f"`hopscope credit {run.id[:12]} {options}` with the reader r"
     assert told in (mixed.value.reason or "")
 
 
