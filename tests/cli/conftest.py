@@ -4,7 +4,14 @@ import multiprocessing
 
 import pytest
 
+from hopscope.cli.views.notes import attach
 from hopscope.lab.experiments import workers
+
+
+@pytest.fixture(autouse=True, scope="session")
+def the_log_is_printed() -> None:
+    """As `main` has it, which tests pass by where they invoke a command in this process."""
+    attach()
 
 
 @pytest.fixture(autouse=True)
