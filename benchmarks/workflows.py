@@ -3,7 +3,7 @@
 All workflows answer the same chain questions of the embedded world. It prints exact match, LLM
 calls, retrievals, tokens and steps per question, as means over the questions.
 
-    python benchmarks/workflows.py [--limit 100] [--workflow NAME]... [--json]
+    python benchmarks/workflows.py [--limit 100] [--workflow NAME]... [--reader READER] [--json]
 """
 
 import argparse
@@ -20,10 +20,13 @@ from hopscope.runtime.execution.run import run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.texts.answers import exact_match
 
+OTHER_READERS = {"react", "search_agent"}
+"""They need a reader that calls tools, and one that was trained to search."""
 
-def measure(names: list[str], limit: int) -> list[dict[str, Any]]:
+
+def measure(names: list[str], limit: int, reader: str) -> list[dict[str, Any]]:
     deps = Deps(
-        reader=parts.reader(parts.TINY),
+        reader=parts.reader(reader),
         retriever=parts.corpus(parts.HOPLAND),
         entailment=parts.entailment("lexical"),
     )
@@ -56,9 +59,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", type=int, default=100, help="questions, one and two hops")
     parser.add_argument("--workflow", action="append", choices=components.names(workflows))
+    parser.add_argument("--reader", default=parts.TINY)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    rows = measure(given.workflow or components.names(workflows), given.limit)
+    names = [name for name in components.names(workflows) if name not in OTHER_READERS]
+    rows = measure(given.workflow or names, given.limit, given.reader)
     if given.json:
         json.dump(rows, sys.stdout, indent=2)
         return

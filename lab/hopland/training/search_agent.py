@@ -48,25 +48,33 @@ from hopscope.workflows.search_agent import tags
 FORM = tags.SEARCH_R1
 RATE, FINAL_SHARE, WARM_UP_STEPS = 1e-3, 0.03, 40
 AVERAGING = 0.99
-REHEARSED = 0.2
+REHEARSED = 0.15
 """After so many of the transcripts, questions in the prompt of the short answer."""
 TOGETHER = 2
 """Of one context, as many questions are answered at once."""
 REHEARSAL = replace(STAGES[-1].mix, reasoning=0.0, others=0.0, passages=(1, 2, 3, 4, 5, 6))
-WITHHELD = 0.12
+WITHHELD = 0.1
 """The share of the facts whose passage no search finds."""
 CUT = 0.12
 """The share of transcripts that must answer before they would."""
-PAIRS, BY_HEART = 0.25, 0.4
-"""The share of questions that compare, and of chains to a country that go on by heart."""
-HOPS = (1, 1, 2, 2, 2, 2, 3, 3)
+PAIRS, BY_HEART = 0.3, 0.15
+"""The share of questions that compare, and of chains that end in what is known by heart."""
+HOPS = (1, 2, 2, 2, 2, 3, 3, 3)
 """Facts of a chain, drawn uniformly."""
+CHOICE = 8.0
+"""What a token counts that chooses between another search and the answer, or between two names."""
 NUMBERS = (1, 2, 3, 3, 3, 3, 3, 3, 4, 5)
 """Passages of one search, drawn uniformly."""
 POOL, BATCH_TOKENS = 64, 3000
 """Rows drawn before they are sorted by length and cut into batches, and tokens of a batch."""
 SAVED_EVERY = 300.0
+KEPT = 0.95
+"""Decay of the running average that is printed."""
 WORDS = ("think", "search", "information", "answer", "Doc", "Title", " need", " still")
+
+
+Piece = tuple[str, float]
+"""A part of a transcript, and what its tokens count: 0 where the reader does not write it."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,7 @@ class Transcript:
     """A question and the reply to it."""
 
     question: str
-    parts: tuple[tuple[str, bool], ...]
-    """Its pieces, and whether the reader writes each."""
+    parts: tuple[Piece, ...]
 
 
 @dataclass(frozen=True)
@@ -83,8 +90,8 @@ class Row:
     """A training sequence."""
 
     ids: list[int]
-    own: list[bool]
-    """Whether the reader writes the token: only then it counts."""
+    own: list[float]
+    """What the token counts."""
 
 
 class Transcripts:
@@ -98,7 +105,7 @@ class Transcripts:
         in the reader's other prompts."""
         rng, asked, number = self.rng, self.asked(), self.rng.choice(NUMBERS)
         told: set[Fact] = set(FIXED_FACTS.values())
-        parts: list[tuple[str, bool]] = []
+        parts: list[Piece] = []
         thought: list[str] = []
         facts: list[Fact] = []
         for fact in asked.steps:
@@ -110,13 +117,13 @@ class Transcripts:
             for query in (relation.questions[0].format(s=fact.subject), need):
                 if fact in told:
                     break
-                thought.append(f"I {'still ' if query == need else ''}need {need}.")
-                parts.append((f"{_thought(thought)}{_within(FORM.query, query)}", True))
+                parts += _thought(thought, need, again=query == need)
+                parts.append((_within(FORM.query, query), 1.0))
                 thought = []
                 passages = self.found(query, number, withheld)
                 told |= {fact for place in passages for fact in self.facts(place)}
                 shown = [self.sampler.world.tellings[place].passage for place in passages]
-                parts.append((FORM.found(shown), False))
+                parts.append((FORM.found(shown), 0.0))
             if fact not in told:
                 fact = Fact(fact.subject, relation.name, self.sampler.anything(relation))
             facts.append(fact)
@@ -124,19 +131,24 @@ class Transcripts:
         said = answered(asked, facts)
         if parts and rng.random() < CUT:
             return Transcript(asked.text, self.cut(asked, parts, told, facts, said))
-        parts.append((f"{_thought(thought)}{_within(tags.ANSWER, said)}", True))
+        paired = asked.kind != "chain"
+        if paired:  # what is compared stands side by side, as in a chain of thought
+            thought = list(replace(asked, steps=tuple(facts)).sentences)
+        last = _within(tags.ANSWER, said)
+        parts += [*_thought(thought), (last, CHOICE if paired else 1.0)]
         return Transcript(asked.text, tuple(parts))
 
     def cut(
         self,
         asked: GeneratedQuestion,
-        parts: Sequence[tuple[str, bool]],
+        parts: Sequence[Piece],
         told: set[Fact],
         facts: Sequence[Fact],
         said: str,
-    ) -> tuple[tuple[str, bool], ...]:
+    ) -> tuple[Piece, ...]:
         """The transcript up to a search, carried out or not, and the answer at once."""
-        kept = list(parts[: self.rng.randint(1, len(parts))])
+        ends = [i + 1 for i, (text, _) in enumerate(parts) if FORM.query[0] in text]
+        kept = list(parts[: self.rng.choice(ends) + self.rng.randint(0, 1)])
         if len(kept) < len(parts) or not told.issuperset(facts):
             lacking = [
                 Fact(f.subject, f.relation, self.sampler.anything(RELATIONS[f.relation]))
@@ -144,7 +156,7 @@ class Transcripts:
             ]
             said = answered(asked, lacking)
         opening = tags.ANSWER[0] if not kept[-1][1] else f"\n\n{tags.ANSWER[0]}"
-        return (*kept, (opening, False), (f" {said} {tags.ANSWER[1]}", True))
+        return (*kept, (opening, 0.0), (f" {said} {tags.ANSWER[1]}", 1.0))
 
     def asked(self) -> GeneratedQuestion:
         """A chain of facts, some of which end in what is known by heart, or a pair to compare."""
@@ -153,12 +165,14 @@ class Transcripts:
             table, ask = rng.choice(((COMPARISONS, comparison), (SAME, yesno)))
             pair = sampler.pair(rng.choice(sorted(table)))
             return ask(rng, *pair) if pair else self.asked()
-        facts = sampler.walk(rng.choice(HOPS))
-        if not facts:
-            return self.asked()
-        if facts[-1].object in FIXED_NAMES["country"] and rng.random() < BY_HEART:
-            facts = [*facts, FIXED_FACTS[facts[-1].object, rng.choice(FIXED).name]]
-        return chain(rng, facts)
+        by_heart = rng.random() < BY_HEART
+        while True:
+            facts = sampler.walk(rng.choice(HOPS))
+            if facts and not by_heart:
+                return chain(rng, facts)
+            if facts and facts[-1].object in FIXED_NAMES["country"]:
+                known = FIXED_FACTS[facts[-1].object, rng.choice(FIXED).name]
+                return chain(rng, [*facts, known])
 
     def found(self, query: str, number: int, withheld: Fact | None) -> list[int]:
         """Places of the passages that a search brings."""
@@ -180,8 +194,14 @@ def answered(asked: GeneratedQuestion, facts: Sequence[Fact]) -> str:
     return facts[-1].object
 
 
-def _thought(sentences: Sequence[str]) -> str:
-    return f"<think> {' '.join(sentences)} </think>\n"
+def _thought(sentences: Sequence[str], need: str = "", *, again: bool = False) -> list[Piece]:
+    """A thought of facts, which goes on to what is needed next or ends: that choice counts more."""
+    begun = f"<think>{''.join(f' {sentence}' for sentence in sentences)}"
+    chosen = [(" ", CHOICE)]
+    if need:  # to search again is seldom right: counted so, it was chosen far too often
+        still = "still " if again else ""
+        chosen = [(" I", 1.0 if again else CHOICE), (f" {still}need {need}. ", 1.0)]
+    return [(begun, 1.0), *chosen, ("</think>\n", 1.0)]
 
 
 def _within(pair: tuple[str, str], text: str) -> str:
@@ -194,10 +214,10 @@ def row(known: PreTrainedTokenizerFast, transcript: Transcript) -> Row:
     user = FORM.task.replace(tags.QUESTION, transcript.question)
     before = backend.encode(f"{tokenizer.BOS}{tokenizer.USER}{user}{tokenizer.ASSISTANT}").ids
     written = backend.encode("".join(piece for piece, _ in transcript.parts) + tokenizer.EOS)
-    owned = [own for piece, own in transcript.parts for _ in piece]
+    counts = [count for piece, count in transcript.parts for _ in piece]
     # A token belongs to its last character; the end token, behind all of them, to the reader.
-    own = [end > len(owned) or owned[end - 1] for _, end in written.offsets]
-    return Row(before + written.ids, [False] * len(before) + own)
+    own = [1.0 if end > len(counts) else counts[end - 1] for _, end in written.offsets]
+    return Row(before + written.ids, [0.0] * len(before) + own)
 
 
 def rehearsal(known: PreTrainedTokenizerFast, scene: Scene) -> Row:
@@ -208,7 +228,7 @@ def rehearsal(known: PreTrainedTokenizerFast, scene: Scene) -> Row:
     text = str(known.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
     before: list[int] = known(text, add_special_tokens=False).input_ids
     after: list[int] = known(said + tokenizer.EOS, add_special_tokens=False).input_ids
-    return Row(before + after, [False] * len(before) + [True] * len(after))
+    return Row(before + after, [0.0] * len(before) + [1.0] * len(after))
 
 
 def rows(known: PreTrainedTokenizerFast, seed: int) -> Iterator[Row]:
@@ -241,16 +261,18 @@ def batches(known: PreTrainedTokenizerFast, seed: int) -> Iterator[tuple[Tensor,
 
 
 def loss(model: LlamaForCausalLM, ids: Tensor, own: Tensor) -> tuple[Tensor, float]:
-    """Cross-entropy of the reader's own tokens, and the share of them that were the likeliest.
+    """Weighted cross-entropy, and the share of the reader's own tokens that were the likeliest.
 
     Padding is behind everything that counts, so that no token sees it.
     """
     with torch.autocast("cpu", torch.bfloat16):
         hidden = model.model(input_ids=ids).last_hidden_state
-        logits = model.lm_head(hidden[:, :-1][own[:, 1:]]).float()
-    target = ids[:, 1:][own[:, 1:]]
+        counted = own[:, 1:] > 0
+        logits = model.lm_head(hidden[:, :-1][counted]).float()
+    target, weight = ids[:, 1:][counted], own[:, 1:][counted]
     right = (logits.detach().argmax(-1) == target).float().mean()
-    return functional.cross_entropy(logits, target), float(right)
+    each = functional.cross_entropy(logits, target, reduction="none")
+    return (each * weight).sum() / weight.sum(), float(right)
 
 
 def save(model: LlamaForCausalLM, known: PreTrainedTokenizerFast, out: Path) -> None:
@@ -268,11 +290,15 @@ def save(model: LlamaForCausalLM, known: PreTrainedTokenizerFast, out: Path) -> 
     (out / "model.safetensors").chmod(0o644)
 
 
+def words() -> list[str]:
+    """What the tokenizer shall have whole tokens for: the words of the task and of the tags."""
+    return sorted({f" {word}" for word in FORM.task.split() if word.isalpha()} | {*WORDS})
+
+
 def train(start: Path, out: Path, minutes: float, seed: int) -> None:
     """Fine-tune until the minutes are spent; the running average of the weights is saved."""
     torch.manual_seed(seed)
-    words = sorted({f" {word}" for word in FORM.task.split() if word.isalpha()} | {*WORDS})
-    known = tokenizer.longer(start, words)
+    known = tokenizer.longer(start, words())
     small = json.loads((start / "config.json").read_text("utf-8"))
     shape = config(known, layers=small["num_hidden_layers"], width=small["hidden_size"])
     model = LlamaForCausalLM(shape)
@@ -281,12 +307,11 @@ def train(start: Path, out: Path, minutes: float, seed: int) -> None:
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01, fused=True
     )
-    began, tokens, saved = time.monotonic(), 0, 0.0
-    told: tuple[float, ...] = (0.0, 0.0)
+    began, tokens, saved, average = time.monotonic(), 0, 0.0, 0.0
     for step, (ids, own) in enumerate(batches(known, seed), start=1):
         seconds = time.monotonic() - began
-        progress = seconds / (60 * minutes)
-        if progress >= 1:
+        progress = min(1.0, seconds / (60 * minutes))
+        if progress == 1 and step > 1:
             break
         share = FINAL_SHARE + (1 - FINAL_SHARE) * (1 + math.cos(math.pi * progress)) / 2
         for group in optimizer.param_groups:
@@ -298,19 +323,9 @@ def train(start: Path, out: Path, minutes: float, seed: int) -> None:
         optimizer.zero_grad()
         averaged.update_parameters(model)
         tokens += int((ids > 0).sum())
-        new = (float(lost.detach()), right)
-        told = (
-            tuple(0.95 * a + 0.05 * b for a, b in zip(told, new, strict=True)) if step > 1 else new
-        )
+        average = KEPT * average + (1 - KEPT) * right if step > 1 else right
         if step % 20 == 0:
-            rate = round(tokens / seconds)
-            print(
-                step,
-                f"{progress:.1%} loss {told[0]:.4f} right {told[1]:.4f}",
-                tokens,
-                rate,
-                flush=True,
-            )
+            print(f"{step} {progress:.1%} right {average:.4f} tokens {tokens}", flush=True)
         if seconds - saved > SAVED_EVERY:
             saved = seconds
             save(_module(averaged), known, out)

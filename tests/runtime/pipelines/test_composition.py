@@ -214,7 +214,10 @@ def test_a_stage_that_fails_ends_the_run_with_its_reason() -> None:
 
 @pytest.mark.parametrize("name", components.own(workflows))
 def test_every_workflow_runs_on_it_and_accounts_for_all_it_asks(name: str) -> None:
-    reader = Speaker(lambda request: "[2] > [1]. [Search(Alba)] So the answer is: Costa.")
+    searches = (
+        '[Search(Alba)] <search> Alba </search> {"name": "search", "arguments": {"query": "a"}}'
+    )
+    reader = Speaker(lambda request: f"[2] > [1]. {searches} So the answer is: Costa.")
     world = World(reader)
     deps = Deps(
         reader=reader,
