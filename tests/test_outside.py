@@ -33,6 +33,7 @@ OFFERED = {
     "fusions": "in_turn",
     "tables": "answers",
     "suites": "same_seed",
+    "formats": "diary",
 }
 """By the kind that `hopscope list` calls them."""
 
@@ -224,6 +225,14 @@ def test_a_suite_is_run_by_name(hopscope: Hopscope) -> None:
     found = json.loads(hopscope("lab", "--only", "same_seed", "--limit", "2", "--json"))
     [figure] = found["same_seed"].values()
     assert figure["value"] == 1
+
+
+def test_a_file_is_imported_by_a_format(hopscope: Hopscope, tmp_path: Path) -> None:
+    diary = tmp_path / "diary.jsonl"
+    told = {"asked": "Where does Polly live?", "found": ["Polly lives in Zana."], "said": "Zana"}
+    diary.write_text(f"{json.dumps(told)}\n", encoding="utf-8")
+    out = hopscope("import", str(diary))
+    assert "1 runs with 1 retrievals read (diary): 1 new in the experiment diary" in out
 
 
 def test_an_index_search_takes_a_retriever_and_its_argument(
