@@ -174,6 +174,7 @@ ELSEWHERE = {
     "store.database.columns": "the database's own",
     "store.runs.seals": "the database's own",
     "store.traces.ours": "the last characters of a text",
+    "store.importers.servers": "the user's own address",
     "tracing.asking.cut_off": "our own names of estimators",
 }
 """Modules with expressions that the table does not name, and why."""
