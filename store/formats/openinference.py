@@ -49,7 +49,7 @@ def _spans(value: Mapping[str, Any]) -> Iterator[Span]:
     attributes = flat(value.get("attributes") or {})
     if isinstance(kind := value.get("span_kind"), str):
         attributes.setdefault(keys.SPAN_KIND, kind)
-    status = value.get("status")
+    status, events = value.get("status"), value.get("events")
     told = status if isinstance(status, Mapping) else value
     name = value.get("name")
     yield Span(
@@ -64,7 +64,7 @@ def _spans(value: Mapping[str, Any]) -> Iterator[Span]:
         status=str(told.get("description") or told.get("status_message") or ""),
         events=tuple(
             Event(str(event.get("name")), flat(event.get("attributes") or {}))
-            for event in value.get("events") or []
+            for event in (events if isinstance(events, list) else [])
             if isinstance(event, Mapping)
         ),
     )

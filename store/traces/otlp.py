@@ -276,7 +276,15 @@ def hexadecimal(given: Any, name: str) -> str:
 
 
 def nanoseconds(given: Any) -> int:
+    """A time of a span; 0 where none is told.
+
+    Raises:
+        MalformedRecordError: it is no such time.
+    """
     try:
-        return int(given or 0)
+        told = int(given or 0)
     except (TypeError, ValueError, OverflowError):
-        raise MalformedRecordError(f"{str(given)[:40]!r} is no time in nanoseconds") from None
+        told = -1
+    if not 0 <= told < 1 << 63:
+        raise MalformedRecordError(f"{str(given)[:40]!r} is no time in nanoseconds")
+    return told

@@ -300,11 +300,23 @@ def test_broken_spans_are_named_and_the_others_are_read(tmp_path: Path) -> None:
                                                        "attributes": {"a": 1}}]}]}]},
         {"resourceSpans": [{"scopeSpans": [{"spans": [
             {"traceId": "ab", "spanId": "cd", "startTimeUnixNano": "soon"}]}]}]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [
+            {"traceId": "ab", "spanId": "cd", "startTimeUnixNano": "9" * 30}]}]}]},
     ]  # fmt: skip
     path = tmp_path / "trace.jsonl"
     path.write_text("\n".join(map(json.dumps, [good, *broken])))
     found = read(Source(path), "otlp")
     assert [each.where for each in found if isinstance(each, Unread)] == [
-        f"trace.jsonl, line {line}" for line in range(2, 7)
+        f"trace.jsonl, line {line}" for line in range(2, 8)
     ]
     assert len([each for each in found if isinstance(each, Run)]) == 1
+
+
+@pytest.mark.parametrize("events", [3, True, "x", [None], {"a": 1}])
+def test_events_of_a_wrong_type_are_none(tmp_path: Path, events: Any) -> None:
+    source = as_openinference(by_openinference(), tmp_path / "trace.json")
+    text = source.path.read_text().replace(
+        '"status":', f'"events": {json.dumps(events)}, "status":'
+    )
+    source.path.write_text(text)
+    assert one(read(source, "openinference")).answer == "Cleo"
