@@ -526,3 +526,15 @@ class GameValues(Record):
     measured: int
     """Number of coalitions that were measured; more than `values` where those are bounded."""
     values: tuple[CoalitionValue, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the values: 8 for each number, 1 for each character. Members and estimators are
+        not counted, because runs share them."""
+        return sum(
+            8 * sum(isinstance(each, int | float) for each in (m.value, m.low, m.high, m.n, m.seed))
+            + sum(len(text) for text in (m.reason or "", value.evidence or ""))
+            + sum(len(key) for key in (*(m.dropped or ()), *value.unseen))
+            for value in self.values
+            for m in [value.measurement]
+        )

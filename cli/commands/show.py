@@ -64,13 +64,14 @@ def show(
     """
     from hopscope.store.store import Store
     from hopscope.tracing.reports.appraised import selected_provenance
-    from hopscope.tracing.what_if.answers import recall
 
     with Store.open(db, create=False, reading=True) as store:
         found = stored.find(store, run)
         credits, appraisals = store.credits(found.id), store.appraisals(found.id)
         games = store.games(found.id)
     if without or interactions:
+        from hopscope.tracing.what_if.answers import recall
+
         values = recall(found, selected_provenance(credits, appraisal), games)
         _answer(values, without, interactions, json=json)
         return

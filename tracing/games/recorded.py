@@ -59,19 +59,6 @@ def known(games: Iterable[GameValues]) -> dict[Content, Measurement]:
     }
 
 
-def size(games: Iterable[GameValues]) -> int:
-    """Bytes of the values: 8 for each number, 1 for each character. Members and estimators are not
-    counted, because runs share them."""
-    return sum(
-        8 * sum(isinstance(each, int | float) for each in (m.value, m.low, m.high, m.n, m.seed))
-        + sum(len(text) for text in (m.reason or "", value.evidence or ""))
-        + sum(len(key) for key in (*(m.dropped or ()), *value.unseen))
-        for game in games
-        for value in game.values
-        for m in [value.measurement]
-    )
-
-
 @dataclass(frozen=True)
 class RecordedGame:
     """A game whose evidence is known by its hash only, such as that of repeated runs."""

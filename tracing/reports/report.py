@@ -20,7 +20,6 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.tracing.asking import cut_off
-from hopscope.tracing.games.recorded import size
 from hopscope.tracing.reports.appraised import selected_provenance
 from hopscope.tracing.reports.displays import display, leading, shown
 from hopscope.tracing.reports.records import (
@@ -150,7 +149,7 @@ def _coalitions(games: list[GameValues]) -> CoalitionsReport | None:
     return CoalitionsReport(
         stored=sum(len(game.values) for game in games),
         measured=sum(game.measured for game in games),
-        bytes=size(games),
+        bytes=sum(game.size for game in games),
     )
 
 
