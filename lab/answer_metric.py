@@ -1,6 +1,7 @@
 """Answer metrics by name, as in `f1:spaced` or `bertscore:FOLDER,layer=9`."""
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hopscope.api import given
@@ -19,10 +20,7 @@ def answer_metric(
     Raises:
         UsageError: there is no such metric, option or model.
     """
-    from hopscope.runtime import components
-    from hopscope.tracing import answer_metrics
-
-    build = components.named(answer_metrics, Spec.of(named))
+    build = _build(named)
     models: dict[str, Any] = {}
     wanted = inspect.signature(build).parameters
     if "reader" in wanted:
@@ -31,3 +29,19 @@ def answer_metric(
         models["entailment"] = given.entailment(entailment)
     built: AnswerMetric = build(**models)
     return built
+
+
+def check(named: Spec | str) -> None:
+    """Report mistakes in a metric's name and options before anything is loaded.
+
+    Raises:
+        UsageError: there is no such metric or option.
+    """
+    _build(named)
+
+
+def _build(named: Spec | str) -> "partial[Any]":
+    from hopscope.runtime import components
+    from hopscope.tracing import answer_metrics
+
+    return components.named(answer_metrics, Spec.of(named))

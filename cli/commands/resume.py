@@ -82,11 +82,11 @@ def _show_finished(run_id: str, db: str | None, *, measured: bool, json: bool) -
     with Store.open(db) as store:
         try:
             found, credits = store.load(run_id), store.credits(run_id)
-            appraisals = store.appraisals(run_id)
+            appraisals, games = store.appraisals(run_id), store.games(run_id)
         except UsageError:  # killed before it was stored
             return False
     if found.status != "ok" or (measured and not credits):
         return False
-    run_table.show_run(found, credits, appraisals, json=json)
+    run_table.show_run(found, credits, appraisals, games, json=json)
     render.note(f"run {run_id[:12]} is finished: nothing was left to do")
     return True

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hopscope.api.presets import Presets
 from hopscope.api.spending import Spending
 from hopscope.cli.main import main
 from hopscope.lab.experiments import item_runner, planning
@@ -61,6 +62,7 @@ def resolved(folder: Path) -> planning.ExperimentPlan:
         sample_ids=(),
         deterministic=False,
         spend=Spending(),
+        presets=Presets(),
     )
 
 

@@ -46,11 +46,14 @@ def score(
 ) -> None:
     """Score the answers of stored runs, one by one and on average."""
     reader = parts.thoughtful(reader, thinking)
-    from hopscope.lab import run_reports
+    from hopscope.lab import answer_metric, run_reports
 
+    metrics = metric or code_options.lines("HOPSCOPE_METRICS") or run_reports.METRICS
+    for named in metrics:
+        answer_metric.check(named)
     found = run_reports.score(
         stored.load(db, runs, workflow=workflow, limit=limit),
-        metric or code_options.lines("HOPSCOPE_METRICS") or run_reports.METRICS,
+        metrics,
         reader=reader,
         entailment=entailment,
         seed=seed,

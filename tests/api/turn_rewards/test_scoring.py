@@ -110,7 +110,7 @@ def test_mistakes_are_told_before_anything_is_loaded() -> None:
         ({"meter": "sepper"}, "no 'sepper' among meters"),
         ({"options": {"seper.wait": 1}}, "unknown option 'wait'"),
         ({"threads": 0}, "threads=0: give 1 or more"),
-        ({"reader": "hf:/nowhere"}, "rollouts: give runs, not str"),
+        ({"reader": "hf:/nowhere"}, "rollouts: give runs or records of rollouts, not str"),
     ):
         with pytest.raises(hopscope.UsageError, match=told):
             hopscope.rewards(["text"] if "reader" in arguments else [], **arguments)  # type: ignore[arg-type]

@@ -92,12 +92,13 @@ def test_what_cannot_be_used_is_told_before_the_run(
 def test_a_calibration_of_tasr_can_be_named(tmp_path: Path) -> None:
     """It was a thing that `fit` wrote and no command took."""
     from hopscope.api.spending import policy
+    from hopscope.runtime.specs import Spec
     from hopscope.tracing.learned.calibration import Calibration
 
     file = tmp_path / "tasr.json"
     learned = Calibration(workflow="ircot", reader="tiny", scores=(0.0, 1.0), values=(0.1, 0.9))
     file.write_text(learned.model_dump_json())
-    found = policy(f"tasr:0.5,calibration={file}", workflow="ircot", reader_name="tiny")
+    found = policy(Spec.parse(f"tasr:0.5,calibration={file}"), workflow="ircot", reader_name="tiny")
     assert found is not None
     assert found.name == "tasr:0.5 (calibrated)"
 

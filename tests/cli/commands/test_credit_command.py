@@ -193,7 +193,7 @@ def test_replay_needs_the_reader_of_the_run(
 ) -> None:
     model = tiny_llama(tmp_path / "model", max_position_embeddings=1024)
     code, _, err = call(capsys, "credit", "--mode", "replay", "--reader", f"hf:{model}", *database)
-    assert (code, "the run used the reader" in err, "reader with --reader" in err) == (
+    assert (code, "the run used the reader" in err, "own reader (--reader)" in err) == (
         2, True, True,
     )  # fmt: skip
 

@@ -318,9 +318,15 @@ def calibration_file(tmp_path: Path, **changes: object) -> Path:
 def test_a_policy_for_others_is_refused_with_both_names(
     tmp_path: Path, learned: Callable[..., Path], spec: str, changes: dict[str, object], told: str
 ) -> None:
-    assert policy(spec.format(learned(tmp_path)), workflow="ircot", reader_name="scripted")
+    assert policy(
+        Spec.parse(spec.format(learned(tmp_path))), workflow="ircot", reader_name="scripted"
+    )
     with pytest.raises(UsageError, match=told):
-        policy(spec.format(learned(tmp_path, **changes)), workflow="ircot", reader_name="scripted")
+        policy(
+            Spec.parse(spec.format(learned(tmp_path, **changes))),
+            workflow="ircot",
+            reader_name="scripted",
+        )
 
 
 @pytest.mark.parametrize("spec", ["classifier:{}", "tasr:0.25,calibration={}"])
@@ -328,7 +334,9 @@ def test_a_policy_of_another_kind_is_refused_with_how_to_make_one(
     tmp_path: Path, spec: str
 ) -> None:
     with pytest.raises(UsageError, match=r"kind: choose .*`hopscope budget fit .*--kind"):
-        policy(spec.format(value_file(tmp_path)), workflow="ircot", reader_name="scripted")
+        policy(
+            Spec.parse(spec.format(value_file(tmp_path))), workflow="ircot", reader_name="scripted"
+        )
 
 
 def test_value_does_with_the_signals_there_are(tmp_path: Path) -> None:
