@@ -11,6 +11,7 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import suppress
 
 STOPPED = 130
 
@@ -72,6 +73,7 @@ def _run(given: list[str]) -> None:
             _tell(f"{error.filename}: {error.strerror}")
             sys.exit(2)
         _tell(f"the output cannot be written: {error.strerror or error}; make room, then try again")
+        _drop_output()
         sys.exit(1)
     except Exception as error:
         if os.environ.get("HOPSCOPE_TRACEBACK"):
@@ -118,7 +120,12 @@ def _write_out() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # Python would try once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         _tell(f"stdout: {error.strerror}")
         sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Send what stdout still holds nowhere: Python would try to write it once more at the end."""
+    with suppress(OSError):  # a stream in memory has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
