@@ -184,8 +184,8 @@ async def evaluate_async(
     threads: int = 1,
     retry_failed: bool = False,
 ) -> Experiment:
-    """`evaluate` in a thread, which leaves the event loop free. When cancelled, it finishes and
-    stores the questions in progress."""
+    """`evaluate` in a thread, which leaves the event loop free. When cancelled, it returns
+    at once; its thread finishes and stores the questions in progress."""
     cancelled = Event()
     try:
         return await asyncio.to_thread(
