@@ -42,8 +42,7 @@ def of_file(path: Path, format: str = AUTO, golds: Golds | None = None) -> Itera
             yield read.model_copy(update={"id": id, "question": question})
         else:
             yield read
-    for problem in source.reading.problems:
-        yield Unread(source.name, str(problem))
+    yield from source.broken()
 
 
 def of_records(records: Sequence[Mapping[str, Any]], format: str = AUTO) -> list[Run | Unread]:

@@ -106,6 +106,12 @@ def _show(report: "ImportReport") -> None:
         markup=False,
     )
     out.print(f"{report.answered:,} of them have right answers", markup=False)
+    if report.corrected:
+        out.print(
+            f"{report.corrected:,} of them have other right answers now: credits that were "
+            "measured by the old ones are deleted",
+            markup=False,
+        )
     if report.parted:
         out.print(f"in {report.parted:,} of them glued passages were parted", markup=False)
     if report.unread:

@@ -31,6 +31,8 @@ class Kept(NamedTuple):
     new: int
     known: int
     """The experiment had them already."""
+    corrected: int
+    """Runs that were stored and have other right answers now; their credits are deleted."""
     elsewhere: dict[str, str]
     """The experiments of those that another one has, by id: a run belongs to one."""
 
@@ -85,7 +87,7 @@ def keep(connection: Connection, experiment: int, found: Sequence[Run], label: s
     placed = [(run, questions[entries[run.id].hash]) for run in [*fresh, *homeless]]
     _add_items(connection, experiment, placed, numbers, label)
     new = len(placed)
-    return Kept(new, len(found) - new - len(elsewhere), elsewhere)
+    return Kept(new, len(found) - new - len(elsewhere), len(corrected), elsewhere)
 
 
 class _Stored(NamedTuple):

@@ -45,6 +45,8 @@ class ImportReport:
     """Runs that the experiment had already."""
     answered: int = 0
     """Runs with right answers."""
+    corrected: int = 0
+    """Runs that were stored and have other right answers now; their credits are deleted."""
     parted: int = 0
     """Runs with passages that were glued together and had to be parted."""
     unread: int = 0
@@ -143,6 +145,7 @@ def _import(
             kept = store.experiments.keep_imported(name, runs, label=label)
             report.stored += kept.new
             report.known += kept.known
+            report.corrected += kept.corrected
             for run_id, where in kept.elsewhere.items():
                 report.miss(Unread(f"run {run_id[:12]}", f"the experiment {where} has it already"))
             if progress is not None:
@@ -191,8 +194,8 @@ def _read(reader: RunFormat, sources: Sequence[Source], report: ImportReport) ->
     except CorpusError as error:
         report.miss(Unread(str(error), "what comes before it is stored"))
     for source in sources:
-        for problem in source.reading.problems:
-            report.miss(Unread(source.name, str(problem)))
+        for problem in source.broken():  # that the format passed in silence
+            report.miss(problem)
         report.unread += source.reading.skipped - len(source.reading.problems)
 
 

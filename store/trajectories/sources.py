@@ -48,6 +48,7 @@ class Source:
         self.name = name or path.name
         self.reading = Reading(skip=True)
         """The records that are no JSON."""
+        self._named = 0
         if not path.is_file():
             raise UsageError(f"there is no file {path}")
 
@@ -79,6 +80,14 @@ class Source:
             pass
         return tuple(found)
 
+    def broken(self) -> Iterator[Unread]:
+        """The records that are no JSON and were passed since the last call; of each file the first
+        100."""
+        for error in self.reading.problems[self._named :]:
+            self._named += 1
+            line, _, problem = str(error).removeprefix(f"{self.path}, ").partition(": ")
+            yield Unread(f"{self.name}, {line}", problem)
+
     def where(self, line: int) -> str:
         """The place of a record, for messages."""
         return f"{self.name}, line {line}"
@@ -104,15 +113,17 @@ class RunFormat(Protocol):
 def each_record(
     sources: Iterable[Source], parse: Callable[[Mapping[str, Any]], Run]
 ) -> Iterator[Run | Unread]:
-    """The runs of files with one run in each record.
+    """The runs of files with one run in each record, in order.
 
     Args:
         parse: makes the run of a record, or raises MalformedRecordError.
     """
     for source in sources:
         for located in source.objects():
+            yield from source.broken()
             read = attempt(lambda: parse(located.value), source.where(located.line))  # noqa: B023
             yield placed(read, source, located.line) if isinstance(read, Run) else read
+        yield from source.broken()
 
 
 def attempt(parse: Callable[[], Run], where: str) -> Run | Unread:

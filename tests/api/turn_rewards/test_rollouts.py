@@ -79,4 +79,6 @@ def test_rollouts_of_a_file_are_named_by_file_and_line(tmp_path: Path) -> None:
     runs = [each for each in found if isinstance(each, Run)]
     assert [run.id for run in runs] == ["agent.jsonl, line 1", "agent.jsonl, line 4"]
     assert {run.question.answers for run in runs} == {("Rovmar",)}
-    assert sum(isinstance(each, Unread) for each in found) == 2
+    assert [isinstance(each, Unread) for each in found] == [False, True, True, False]
+    told = [each.where if isinstance(each, Unread) else each.id for each in found]
+    assert told == [f"agent.jsonl, line {line}" for line in (1, 2, 3, 4)]

@@ -93,13 +93,13 @@ def test_right_answers_from_a_file(tmp_path: Path, store: Store) -> None:
     )
     store.save_credits([old])
     report = hopscope.import_runs(path, store=store, gold=gold)
-    assert (report.answered, report.stored, report.known) == (2, 0, 2)
+    assert (report.answered, report.stored, report.known, report.corrected) == (2, 0, 2, 2)
     items = store.experiments.items("agent")
     assert [item.question.answers for item in items] == [("Cleo Marwick", "Cleo"), ("here",)]
     assert store.load(first).question.answers == ("Cleo Marwick", "Cleo")
     assert store.credits(first) == []  # measured by other answers
     without = hopscope.import_runs(path, store=store)
-    assert without.known == 2
+    assert (without.known, without.corrected) == (2, 0)
     assert store.load(first).question.answers == ("Cleo Marwick", "Cleo")
 
 
@@ -138,11 +138,12 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_stored(
     path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines) + b"\n")
     report = hopscope.import_runs(path, store=store)
     assert (report.stored, report.unread) == (3, 4)
-    named = " ".join(problem for _, problem in report.problems)
+    named = " ".join(f"{where}: {problem}" for where, problem in report.problems)
     assert "line 2: broken JSON" in named
-    assert "nested too deep" in named
+    assert "line 4: JSON that is nested too deep" in named
     assert "line 5: byte 0xff is not UTF-8" in named
-    assert ("hostile.jsonl, line 3") in [where for where, _ in report.problems]
+    places = [where for where, _ in report.problems]
+    assert places == [f"hostile.jsonl, line {line}" for line in (2, 3, 4, 5)]
 
 
 def test_what_comes_before_the_end_of_a_damaged_file_is_stored(
