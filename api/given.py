@@ -1,6 +1,6 @@
 """The parts of a session as users give them: a name, or the part itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from hopscope.runtime import code_files
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from hopscope.runtime.execution.run import Workflow
     from hopscope.runtime.ports import Entailment, Policy, Reader, Retriever
+    from hopscope.runtime.types import Question
 
 
 Part = TypeVar("Part")
@@ -134,6 +135,36 @@ def workflow(part: WorkflowPart, options: Mapping[str, str]) -> "Workflow":
     from hopscope.runtime.adapters.workflow import of_graph
 
     return of_graph(part)
+
+
+def question(question: object, gold: str | Iterable[str] | None) -> "Question":
+    """The question, with right answers if any are given.
+
+    Raises:
+        UsageError: it is neither a text nor a `Question`, or the answers are none.
+    """
+    from hopscope.runtime.types import Question
+
+    if not isinstance(question, str | Question):
+        raise UsageError(f"question: give a text or a hopscope.Question, not {question!r}")
+    asked = Question(text=question) if isinstance(question, str) else question
+    return asked if gold is None else asked.model_copy(update={"answers": golds(gold)})
+
+
+def golds(gold: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Right answers, each once.
+
+    Raises:
+        UsageError: they are no texts.
+    """
+    from hopscope.runtime.types import Question
+
+    if gold is None:
+        return ()
+    answers: object = gold
+    if not isinstance(answers, Iterable) or not all(isinstance(each, str) for each in answers):
+        raise UsageError(f"gold: give the right answer, or a list of right answers, not {gold!r}")
+    return Question(text="", answers=(gold,) if isinstance(gold, str) else tuple(gold)).answers
 
 
 def texts(options: Mapping[str, object] | None) -> dict[str, str]:

@@ -217,7 +217,7 @@ class Session:
             Interrupted: Ctrl-C; the run with the steps it took is stored.
             SystemExit: a part called `sys.exit`; the run is stored as failed.
         """
-        item = _question(question, gold)
+        item = given.question(question, gold)
         chosen, own = _split(self.workflow if workflow is None else given.named(workflow))
         name = chosen if isinstance(chosen, str) else ""
         self.presets.check(meters=self.meters, workflows=[name])
@@ -325,7 +325,7 @@ class Session:
                 samples=samples or self.samples,
                 seed=self.seed,
                 options={**self.presets.of_meters(chosen), **of_meters},
-                golds=_answers(gold),
+                golds=given.golds(gold),
             )
             self.store.save(record)
             [credited] = Creditings(self.store, wanted).each({record.id: None}, again=False)
@@ -472,17 +472,6 @@ def _split(workflow: WorkflowPart) -> tuple[WorkflowPart, dict[str, str]]:
     return spec.name, own
 
 
-def _question(question: object, gold: str | Iterable[str] | None) -> Question:
-    """
-    Raises:
-        UsageError: it is neither a text nor a `Question`.
-    """
-    if not isinstance(question, str | Question):
-        raise UsageError(f"question: give a text or a hopscope.Question, not {question!r}")
-    asked = Question(text=question) if isinstance(question, str) else question
-    return asked if gold is None else asked.model_copy(update={"answers": _answers(gold)})
-
-
 def names(named: object) -> tuple[str, ...]:
     """The names in a sequence; a text is one name.
 
@@ -493,15 +482,6 @@ def names(named: object) -> tuple[str, ...]:
     if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
         raise UsageError(f"give a list of names, not {named!r}")
     return tuple(listed)
-
-
-def _answers(gold: str | Iterable[str] | None) -> tuple[str, ...]:
-    if gold is None:
-        return ()
-    answers: object = gold
-    if not isinstance(answers, Iterable) or not all(isinstance(each, str) for each in answers):
-        raise UsageError(f"gold: give the right answer, or a list of right answers, not {gold!r}")
-    return Question(text="", answers=(gold,) if isinstance(gold, str) else tuple(gold)).answers
 
 
 def _record(store: "RecordStore", run: object) -> Run:

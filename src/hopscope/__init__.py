@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hopscope.api.credits import CreditRow, Credits
     from hopscope.api.measured_run import MeasuredRun
+    from hopscope.api.recording.decorators import generation, retrieval
+    from hopscope.api.recording.langchain import HopscopeHandler
+    from hopscope.api.recording.recording import Recording, recording
     from hopscope.api.session import Interrupted, Session
     from hopscope.api.store import Store
     from hopscope.api.turn_rewards.scoring import rewards
@@ -38,12 +41,14 @@ __all__ = [
     "Experiment",
     "Hit",
     "HopscopeError",
+    "HopscopeHandler",
     "Interrupted",
     "Limits",
     "Measurement",
     "MeasuredRun",
     "Passage",
     "Question",
+    "Recording",
     "Run",
     "Session",
     "Step",
@@ -55,9 +60,12 @@ __all__ = [
     "erag",
     "evaluate",
     "evaluate_async",
+    "generation",
     "import_runs",
-    "score",
+    "recording",
+    "retrieval",
     "rewards",
+    "score",
 ]
 
 _HOMES = {
@@ -68,12 +76,14 @@ _HOMES = {
     "Experiment": "lab.evaluating",
     "Hit": "runtime.types",
     "HopscopeError": "runtime.errors",
+    "HopscopeHandler": "api.recording.langchain",
     "Interrupted": "api.session",
     "Limits": "runtime.budget.ledger",
     "Measurement": "runtime.types",
     "MeasuredRun": "api.measured_run",
     "Passage": "runtime.types",
     "Question": "runtime.types",
+    "Recording": "api.recording.recording",
     "Run": "runtime.types",
     "Session": "api.session",
     "Step": "runtime.types",
@@ -85,9 +95,12 @@ _HOMES = {
     "erag": "lab.run_reports",
     "evaluate": "lab.evaluating",
     "evaluate_async": "lab.evaluating",
+    "generation": "api.recording.decorators",
     "import_runs": "store.importers.importing",
-    "score": "lab.run_reports",
+    "recording": "api.recording.recording",
+    "retrieval": "api.recording.decorators",
     "rewards": "api.turn_rewards.scoring",
+    "score": "lab.run_reports",
 }
 """Where each name of `__all__` is defined."""
 

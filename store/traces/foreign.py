@@ -104,7 +104,7 @@ class Reading:
             inner = (each for each in tree.below(span) if each.meaning == "search")
             told = (values.documents(each, keys.RETRIEVAL_DOCUMENTS) for each in inner)
             found = next((each for each in told if each is not None), None)
-        if not query:
+        if not query and keys.RETRIEVAL_QUERY not in span.attributes:
             raise MalformedRecordError("the search does not tell its query")
         if found is None and not span.failed:
             raise MalformedRecordError("the search does not tell what it found")
@@ -116,8 +116,12 @@ class Reading:
         if self.tools and name not in self.tools:
             trajectory.reply(result, name=name, shown=(), usage=Usage(), moment=span.moment)
             return
-        arguments = span.text(*TOOL_ARGUMENTS)
-        trajectory.glued(queried(arguments), result, name=name, moment=span.moment)
+        query = queried(span.text(*TOOL_ARGUMENTS))
+        if keys.GEN_AI_DOCUMENTS in span.attributes:  # beside its text
+            found = values.documents(span, keys.RETRIEVAL_DOCUMENTS)
+            trajectory.found(query, found or [], name=name, moment=span.moment)
+            return
+        trajectory.glued(query, result, name=name, moment=span.moment)
 
     def _rank(self, trajectory: Trajectory, span: Span) -> None:
         given = span.listed(keys.RERANKER_INPUTS)
