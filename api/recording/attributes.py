@@ -60,5 +60,10 @@ def returned(text: str) -> dict[str, Any]:
     return {TOOL_RESULT[0]: text}
 
 
+def said(name: str, text: str) -> str:
+    """A text as the only value of a JSON object, so that it is read as it stands."""
+    return json.dumps({name: text}, ensure_ascii=False)
+
+
 def _message(role: str, content: str) -> str:
     return json.dumps([{"role": role, "content": content}], ensure_ascii=False)

@@ -22,7 +22,7 @@ from hopscope.api.recording import attributes, places, replies
 from hopscope.api.recording.keeping import Keeper, tell
 from hopscope.api.recording.places import Place
 from hopscope.api.recording.replies import Reply
-from hopscope.api.recording.tape import OpenSpan, Tape, said
+from hopscope.api.recording.tape import OpenSpan, Tape
 from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.spans import keys
@@ -232,7 +232,7 @@ class HopscopeHandler(BaseCallbackHandler):
         model = (metadata or {}).get("ls_model_name")
         told = attributes.asked(prompt, model if isinstance(model, str) else "")
         if self.place(parent) is None:
-            told[keys.INPUT_VALUE] = said("question", prompt)
+            told[keys.INPUT_VALUE] = attributes.said("question", prompt)
         self._begin(run_id, parent, name or "model", told)
 
     def _begin(self, run_id: UUID, parent: UUID | None, name: str, told: Mapping[str, Any]) -> None:
@@ -309,8 +309,8 @@ def _found(documents: Sequence[Document]) -> dict[str, Any]:
 def _json(name: str, value: Any) -> str:
     """A value as JSON; a text under that name."""
     if isinstance(value, str):
-        return said(name, value)
+        return attributes.said(name, value)
     try:
         return replies.text(value)
     except (PydanticSerializationError, ValueError, RecursionError):  # of objects in a circle
-        return said(name, "")
+        return attributes.said(name, "")

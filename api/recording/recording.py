@@ -13,7 +13,7 @@ from hopscope.api.recording import attributes, places
 from hopscope.api.recording.keeping import Keeper, tell
 from hopscope.api.recording.places import Place
 from hopscope.api.recording.replies import Reply
-from hopscope.api.recording.tape import OpenSpan, Tape, said
+from hopscope.api.recording.tape import OpenSpan, Tape
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.spans import keys
@@ -68,7 +68,7 @@ class Recording:
     def __enter__(self) -> Self:
         if self._root is not None:
             raise UsageError("a recording is made once: call hopscope.recording for each question")
-        asked = {keys.INPUT_VALUE: said("question", self.question.text)}
+        asked = {keys.INPUT_VALUE: attributes.said("question", self.question.text)}
         self._root = self._tape.begin(self._tape.name, asked)
         self._stack.enter_context(places.within(Place(self._tape, self._root)))
         return self
@@ -82,7 +82,11 @@ class Recording:
         self._stack.close()
         if self._root is None:
             return
-        told = {} if self.answer is None else {keys.OUTPUT_VALUE: said("answer", str(self.answer))}
+        told = (
+            {}
+            if self.answer is None
+            else {keys.OUTPUT_VALUE: attributes.said("answer", str(self.answer))}
+        )
         self._tape.end(self._root, told, error)
         self.record = self._run(self._root, error)
         if problem := self._keeper.keep(self.record):

@@ -4,7 +4,6 @@ A recorded run is read by the rules of imported traces (`store.traces.foreign`):
 each other the outermost counts, and a call of a tool if nothing was searched within it.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,8 +11,11 @@ from threading import Lock
 from time import perf_counter_ns, time_ns
 from typing import Any
 
+from hopscope.api.recording import attributes
+from hopscope.api.recording.replies import Reply
 from hopscope.runtime.spans import keys
 from hopscope.runtime.types import Question, Run, RunError
+from hopscope.store.traces import values
 from hopscope.store.traces.foreign import Reading
 from hopscope.store.traces.span import Event, Span
 from hopscope.store.traces.tree import Tree
@@ -105,11 +107,17 @@ class Tape:
         return own.meaning == "reply" or tree.holds(own, "reply", "search", "tool")
 
     def run(self, root: OpenSpan, id: str) -> Run:
-        """The run of the tape, under this id.
+        """The run of the tape, under this id. If it tells an answer and no reply of a model, the
+        answer is a step of its own that saw all that had been found, at an unknown cost.
 
         Raises:
             MalformedRecordError: the root does not tell its question.
         """
+        told = values.answer(root.closed(root.start))
+        if told is not None and all(span.meaning != "reply" for span in self._all()):
+            self.end(
+                self.begin("answer", attributes.asked(""), root), attributes.replied(Reply(told))
+            )
         self.closed = True
         spans = self._all()
         own = next(span for span in spans if span.id == root.id)
@@ -140,8 +148,3 @@ class Tape:
     def _now(self) -> int:
         self._last = max(self._last + 1, perf_counter_ns() + self._offset)
         return self._last
-
-
-def said(name: str, text: str) -> str:
-    """A text as the only value of a JSON object, so that it is read as it stands."""
-    return json.dumps({name: text}, ensure_ascii=False)
