@@ -8,6 +8,9 @@ keeping.py     the store and experiment that runs go to
 recording.py   `hopscope.recording`
 decorators.py  `hopscope.retrieval` and `hopscope.generation`
 langchain.py   `hopscope.HopscopeHandler`
+guard.py       decides on searches, by a policy and limits
+middleware.py  `hopscope.middleware`, for LangChain's agents
+guarded.py     `hopscope.guarded`, for nodes of LangGraph's graphs
 
 Invariant: a recording never changes what the program does: it returns and raises what it would
 without one, and a run that cannot be read or stored is told in the log.

@@ -22,7 +22,7 @@ from hopscope.api.recording import attributes, places, replies
 from hopscope.api.recording.keeping import Keeper, tell
 from hopscope.api.recording.places import Place
 from hopscope.api.recording.replies import Reply
-from hopscope.api.recording.tape import OpenSpan, Tape
+from hopscope.api.recording.tape import Tape
 from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.spans import keys
@@ -236,7 +236,7 @@ class HopscopeHandler(BaseCallbackHandler):
         self._begin(run_id, parent, name or "model", told)
 
     def _begin(self, run_id: UUID, parent: UUID | None, name: str, told: Mapping[str, Any]) -> None:
-        around = self.place(parent) or places.here()
+        around = places.innermost(self.place(parent), places.here())
         tape = around.tape if around else Tape(self._workflow, self._tools)
         span = tape.begin(name, told, around and around.span)
         with self._lock:
@@ -257,18 +257,18 @@ class HopscopeHandler(BaseCallbackHandler):
         if place is None:
             return
         place.tape.end(place.span, told, error)
-        if root and place.tape.is_run(place.span):
-            self._keep(place.tape, place.span)
+        if root and place.tape.is_run():
+            self._keep(place.tape, place.span.name)
 
     def _is_root(self, run_id: UUID) -> bool:
         with self._lock:
             return run_id in self._roots
 
-    def _keep(self, tape: Tape, root: OpenSpan) -> None:
+    def _keep(self, tape: Tape, name: str) -> None:
         try:
-            run = tape.run(root, uuid4().hex)
+            run = tape.run(uuid4().hex)
         except MalformedRecordError as error:
-            self.problems.append(tell(f"a call of {root.name} is no run: {error}"))
+            self.problems.append(tell(f"a call of {name} is no run: {error}"))
             return
         if problem := self._keeper.keep(run):
             self.problems.append(problem)

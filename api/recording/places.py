@@ -35,8 +35,12 @@ _INNERMOST: ContextVar[Place | None] = ContextVar("hopscope_recording", default=
 
 def here() -> Place | None:
     """The innermost span that the present code is in; None outside any recording."""
-    found = [place for place in (_INNERMOST.get(), _of_langchain()) if place is not None]
-    going_on = [place for place in found if not place.tape.closed]
+    return innermost(_INNERMOST.get(), _of_langchain())
+
+
+def innermost(*around: Place | None) -> Place | None:
+    """Of spans that are all around the present code, the one that began last."""
+    going_on = [place for place in around if place is not None and not place.tape.closed]
     return max(going_on, key=lambda place: place.span.start, default=None)
 
 

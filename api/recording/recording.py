@@ -88,17 +88,17 @@ class Recording:
             else {keys.OUTPUT_VALUE: attributes.said("answer", str(self.answer))}
         )
         self._tape.end(self._root, told, error)
-        self.record = self._run(self._root, error)
+        self.record = self._run(error)
         if problem := self._keeper.keep(self.record):
             self.problems.append(problem)
         self._keeper.close()
 
-    def _run(self, root: OpenSpan, error: BaseException | None) -> Run:
+    def _run(self, error: BaseException | None) -> Run:
         try:
-            run = self._tape.run(root, self.id)
+            run = self._tape.run(self.id)
         except MalformedRecordError as unread:
             self.problems.append(tell(f"the steps of the run {self.id[:12]} are lost: {unread}"))
-            run = self._tape.unread(root, self.id, self.question, str(unread))
+            run = self._tape.unread(self.id, self.question, str(unread))
         status = "interrupted" if isinstance(error, STOPPED) else run.status
         return run.model_copy(update={"question": self.question, "status": status})
 

@@ -13,12 +13,15 @@ from typing import Any
 
 from hopscope.api.recording import attributes
 from hopscope.api.recording.replies import Reply
+from hopscope.runtime.corpora.records.reading import MalformedRecordError
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.spans import keys
-from hopscope.runtime.types import Question, Run, RunError
+from hopscope.runtime.types import Decision, Question, Run, RunError
 from hopscope.store.traces import values
 from hopscope.store.traces.foreign import Reading
 from hopscope.store.traces.span import Event, Span
 from hopscope.store.traces.tree import Tree
+from hopscope.store.trajectories.trajectory import Trajectory
 
 RECORDED = "recorded:"
 """Prefix of the workflow of a recorded run: no command can run it again."""
@@ -69,6 +72,8 @@ class Tape:
         """
         self.name = name
         self.tools = tools
+        self.decisions: dict[str, Decision] = {}
+        """The decisions on its searches, by the ids of the calls, in order. Written by a guard."""
         self.closed = False
         """Whether the run is made, so that nothing more belongs to it."""
         self._lock = Lock()
@@ -98,52 +103,90 @@ class Tape:
             span.error = error
             span.end = self._now()
 
-    def is_run(self, root: OpenSpan) -> bool:
+    @property
+    def workflow(self) -> str:
+        """The workflow of its run."""
+        return RECORDED + self.name
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since its beginning."""
+        with self._lock:
+            return (self._now() - self._spans[0].start) / 1e9
+
+    def is_run(self) -> bool:
         """Whether a model answered in it, or it is a program that searched: a search alone answers
         no question."""
-        spans = self._all()
-        tree = Tree(spans)
-        own = next(span for span in spans if span.id == root.id)
-        return own.meaning == "reply" or tree.holds(own, "reply", "search", "tool")
+        root, tree = self._read()
+        return root.meaning == "reply" or tree.holds(root, "reply", "search", "tool")
 
-    def run(self, root: OpenSpan, id: str) -> Run:
+    def so_far(self) -> Trajectory:
+        """The steps that have ended, with the question.
+
+        Raises:
+            UsageError: the recording does not tell its question.
+        """
+        root, tree = self._read(ended=True)
+        try:
+            return self._reading.steps(root, tree)
+        except MalformedRecordError as error:
+            raise UsageError(
+                f"{error}: make the call within hopscope.recording(question)"
+            ) from None
+
+    def run(self, id: str) -> Run:
         """The run of the tape, under this id. If it tells an answer and no reply of a model, the
         answer is a step of its own that saw all that had been found, at an unknown cost.
 
         Raises:
             MalformedRecordError: the root does not tell its question.
         """
-        told = values.answer(root.closed(root.start))
-        if told is not None and all(span.meaning != "reply" for span in self._all()):
-            self.end(
-                self.begin("answer", attributes.asked(""), root), attributes.replied(Reply(told))
-            )
+        root, tree = self._read()
+        told = values.answer(root)
+        if told is not None and not tree.holds(root, "reply") and root.meaning != "reply":
+            answer = self.begin("answer", attributes.asked(""), self._spans[0])
+            self.end(answer, attributes.replied(Reply(told)))
         self.closed = True
-        spans = self._all()
-        own = next(span for span in spans if span.id == root.id)
-        read = Reading(self.name, self.tools).run(own, Tree(spans))
+        root, tree = self._read()
+        read = self._reading.run(root, tree)
         # The ids of these spans stand in no other trace.
         steps = tuple(step.model_copy(update={"span_id": ""}) for step in read.steps)
-        changes = {"id": id, "workflow": RECORDED + self.name, "steps": steps, "span_id": ""}
+        changes = {"id": id, "workflow": self.workflow, "steps": steps, "span_id": ""}
         return read.model_copy(update=changes)
 
-    def unread(self, root: OpenSpan, id: str, question: Question, problem: str) -> Run:
+    def unread(self, id: str, question: Question, problem: str) -> Run:
         """A failed run without steps, where those that were recorded cannot be read."""
         self.closed = True
-        begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=root.start // 1000)
+        begun = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
+            microseconds=self._spans[0].start // 1000
+        )
         return Run(
             id=id,
             question=question,
-            workflow=RECORDED + self.name,
+            workflow=self.workflow,
             status="failed",
             error=RunError(type="MalformedRecord", message=problem),
             started=begun,
         )
 
-    def _all(self) -> list[Span]:
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.name, self.tools)
+
+    def _read(self, *, ended: bool = False) -> tuple[Span, Tree]:
+        """The root and the tree of its spans.
+
+        Args:
+            ended: leave out searches, replies and calls that are going on.
+        """
         with self._lock:
             now = self._now()
-            return [span.closed(now) for span in self._spans]
+            spans = [
+                closed
+                for span in self._spans
+                if (closed := span.closed(now)).meaning == "other" or span.end or not ended
+            ]
+        return spans[0], Tree(spans)
 
     def _now(self) -> int:
         self._last = max(self._last + 1, perf_counter_ns() + self._offset)

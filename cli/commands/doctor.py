@@ -18,6 +18,7 @@ CORE = (
 EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bleu": (("sacrebleu",),),
     "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
+    "langchain": (("langchain",),),
     "lora": (("peft",),),
     "lucene": (("pyserini",),),
     "opensearch": (("opensearch-py",),),

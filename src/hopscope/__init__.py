@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hopscope.api.credits import CreditRow, Credits
     from hopscope.api.measured_run import MeasuredRun
     from hopscope.api.recording.decorators import generation, retrieval
+    from hopscope.api.recording.guarded import guarded
     from hopscope.api.recording.langchain import HopscopeHandler
+    from hopscope.api.recording.middleware import middleware
     from hopscope.api.recording.recording import Recording, recording
     from hopscope.api.session import Interrupted, Session
     from hopscope.api.store import Store
@@ -61,7 +63,9 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "generation",
+    "guarded",
     "import_runs",
+    "middleware",
     "recording",
     "retrieval",
     "rewards",
@@ -96,7 +100,9 @@ _HOMES = {
     "evaluate": "lab.evaluating",
     "evaluate_async": "lab.evaluating",
     "generation": "api.recording.decorators",
+    "guarded": "api.recording.guarded",
     "import_runs": "store.importers.importing",
+    "middleware": "api.recording.middleware",
     "recording": "api.recording.recording",
     "retrieval": "api.recording.decorators",
     "rewards": "api.turn_rewards.scoring",

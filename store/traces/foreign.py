@@ -15,7 +15,7 @@ from typing import Any
 
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.spans import keys
-from hopscope.runtime.types import Passage, Question, Run, RunError, Usage
+from hopscope.runtime.types import Decision, Passage, Question, Run, RunError, Usage
 from hopscope.store.traces import values
 from hopscope.store.traces.span import TOOL_ARGUMENTS, TOOL_NAME, TOOL_RESULT, Span
 from hopscope.store.traces.tree import Tree
@@ -46,30 +46,14 @@ class Reading:
         Raises:
             MalformedRecordError: it does not tell its question, or what a search found.
         """
-        trajectory = Trajectory(Question(text=_question(root, tree)))
-        done = sorted(self._events(root, tree), key=lambda span: (span.start, span.end))
-        prompts = {
-            span.id: " ".join(values.prompt(span).split()) for span in done if _replies(span)
-        }
-        seen = _Seen(prompts)
-        last = None
-        for span in done:
-            try:
-                match span.meaning:
-                    case "search":
-                        self._search(trajectory, span, tree)
-                    case "tool":
-                        self._call(trajectory, span)
-                    case "rank":
-                        self._rank(trajectory, span)
-                    case "reply":
-                        last = values.reply(span)
-                        seen.reply(trajectory, span, last, _usage(span, tree))
-            except MalformedRecordError as error:
-                raise MalformedRecordError(f"span {span.name!r}: {error}") from None
-        seen.settle(trajectory)
+        trajectory = self.steps(root, tree)
+        replies = [
+            step.output for step in trajectory.steps if step.kind == "generate" and step.usage.calls
+        ]
         answer = values.answer(root)
+        done = self._events(root, tree)
         models = {m for s in done if (m := s.text(keys.LLM_MODEL_NAME, keys.REQUEST_MODEL))}
+        last = replies[-1] if replies else None
         return trajectory.run(
             self.format,
             answer=last if answer is None else answer,
@@ -78,6 +62,37 @@ class Reading:
             reader=next(iter(models)) if len(models) == 1 else "",
             trace_id=root.trace,
         )
+
+    def steps(self, root: Span, tree: Tree) -> Trajectory:
+        """The steps of a root, which need not have ended.
+
+        Raises:
+            MalformedRecordError: as `run`.
+        """
+        trajectory = Trajectory(Question(text=_question(root, tree)))
+        done = sorted(self._events(root, tree), key=lambda span: (span.start, span.end))
+        prompts = {
+            span.id: " ".join(values.prompt(span).split()) for span in done if _replies(span)
+        }
+        seen = _Seen(prompts)
+        decided = _decided(root, tree, done)
+        for span in done:
+            try:
+                match span.meaning:
+                    case "search":
+                        self._search(trajectory, span, tree, decided.get(span.id))
+                    case "tool":
+                        self._call(trajectory, span, decided.get(span.id))
+                    case "rank":
+                        self._rank(trajectory, span)
+                    case "reply":
+                        seen.reply(trajectory, span, values.reply(span), _usage(span, tree))
+                    case "other":
+                        trajectory.declined(_decision(span), name=span.name, moment=span.moment)
+            except MalformedRecordError as error:
+                raise MalformedRecordError(f"span {span.name!r}: {error}") from None
+        seen.settle(trajectory)
+        return trajectory
 
     def _events(self, span: Span, tree: Tree) -> Iterator[Span]:
         """The searches, replies and rankings in a span, itself included."""
@@ -92,12 +107,16 @@ class Reading:
                 "evaluation": False,
                 "other": True,
             }[found.meaning]
-            if inner:
+            if found.meaning == "other" and _declined(found):
+                yield found
+            elif inner:
                 waiting.extend(tree.children(found))
             elif found.meaning != "evaluation":
                 yield found
 
-    def _search(self, trajectory: Trajectory, span: Span, tree: Tree) -> None:
+    def _search(
+        self, trajectory: Trajectory, span: Span, tree: Tree, decision: Decision | None
+    ) -> None:
         query = span.text(keys.RETRIEVAL_QUERY) or values.question(span)
         found = values.documents(span, keys.RETRIEVAL_DOCUMENTS)
         if found is None:  # told by one within it only
@@ -108,9 +127,9 @@ class Reading:
             raise MalformedRecordError("the search does not tell its query")
         if found is None and not span.failed:
             raise MalformedRecordError("the search does not tell what it found")
-        trajectory.found(query, found or [], name=span.name, moment=span.moment)
+        trajectory.found(query, found or [], name=span.name, moment=span.moment, decision=decision)
 
-    def _call(self, trajectory: Trajectory, span: Span) -> None:
+    def _call(self, trajectory: Trajectory, span: Span, decision: Decision | None) -> None:
         name = span.text(*TOOL_NAME) or span.name
         result = values.said(span.text(*TOOL_RESULT))
         if self.tools and name not in self.tools:
@@ -119,9 +138,9 @@ class Reading:
         query = queried(span.text(*TOOL_ARGUMENTS))
         if keys.GEN_AI_DOCUMENTS in span.attributes:  # beside its text
             found = values.documents(span, keys.RETRIEVAL_DOCUMENTS)
-            trajectory.found(query, found or [], name=name, moment=span.moment)
+            trajectory.found(query, found or [], name=name, moment=span.moment, decision=decision)
             return
-        trajectory.glued(query, result, name=name, moment=span.moment)
+        trajectory.glued(query, result, name=name, moment=span.moment, decision=decision)
 
     def _rank(self, trajectory: Trajectory, span: Span) -> None:
         given = span.listed(keys.RERANKER_INPUTS)
@@ -167,6 +186,27 @@ class _Seen:
 
 def _beginning(passage: Passage) -> str:
     return " ".join(passage.text.split())[:BEGINNING].strip()
+
+
+def _decision(span: Span) -> Decision:
+    """The decision on a search, which a recording of Hopscope tells of the span around it."""
+    return Decision.model_validate_json(span.text(keys.DECISION))
+
+
+def _declined(span: Span) -> bool:
+    return bool(span.text(keys.DECISION)) and not _decision(span).retrieve
+
+
+def _decided(root: Span, tree: Tree, done: Sequence[Span]) -> dict[str, Decision]:
+    """The decisions by the ids of the first searches that belong to them."""
+    found: dict[str, Decision] = {}
+    for span in tree.below(root):
+        if span.text(keys.DECISION):
+            within = {each.id for each in tree.below(span)}
+            first = next((each for each in done if each.id in within), None)
+            if first is not None:
+                found[first.id] = _decision(span)
+    return found
 
 
 def _replies(span: Span) -> bool:

@@ -21,6 +21,7 @@ from hopscope.runtime import key_lists
 from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.execution.state import merge
 from hopscope.runtime.types import (
+    Decision,
     Hit,
     Passage,
     Question,
@@ -89,16 +90,35 @@ class Trajectory:
         self._add(name, "generate", moment, shown=keys, output=text, usage=usage)
 
     def found(
-        self, query: str, passages: Any, *, name: str = "search", moment: Moment = NO_MOMENT
+        self,
+        query: str,
+        passages: Any,
+        *,
+        name: str = "search",
+        moment: Moment = NO_MOMENT,
+        decision: Decision | None = None,
     ) -> None:
         """A search, with what it found, as `runtime.adapters.passages.ranking` reads it.
+
+        Args:
+            decision: that it was worth it, if somebody decided.
 
         Raises:
             MalformedRecordError: there is something else than passages in it.
         """
         hits = tuple(map(self._told_apart, ranking(passages, source=self.source)))
         self.evidence = merge(self.evidence, hits)
-        self._add(name, "retrieve", moment, query=query, ranked=hits)
+        usage = decision.usage if decision else Usage()
+        self._add(
+            name, "retrieve", moment, query=query, ranked=hits, decision=decision, usage=usage
+        )
+
+    def declined(
+        self, decision: Decision, *, name: str = "search", moment: Moment = NO_MOMENT
+    ) -> None:
+        """A search that was not worth it."""
+        told = decision.reason
+        self._add(name, "retrieve", moment, output=told, decision=decision, usage=decision.usage)
 
     def glued(
         self,
@@ -108,6 +128,7 @@ class Trajectory:
         rules: Sequence[Rule] = RULES,
         name: str = "search",
         moment: Moment = NO_MOMENT,
+        decision: Decision | None = None,
     ) -> None:
         """A search whose passages were glued into one text.
 
@@ -117,7 +138,7 @@ class Trajectory:
         parted = part(text, rules)
         if parted.rule is not None:
             self.parted[str(len(self.steps))] = parted.rule
-        self.found(query, parted.passages, name=name, moment=moment)
+        self.found(query, parted.passages, name=name, moment=moment, decision=decision)
 
     def ranked(
         self,

@@ -1,0 +1,189 @@
+"""`hopscope.middleware` and `hopscope.guarded`: searches of real agents and graphs of LangChain are
+declined where they are not worth it, and the run tells why."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.graph import END, START, StateGraph
+
+import hopscope
+from hopscope.runtime.types import Decision, Generation, Usage
+from hopscope.tracing.reports import decisions
+from tests.api.recording.shelf import GOLD, PASSAGES, QUESTION, answers, calls, look_up, model
+from tests.fakes import ScriptedReader
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[hopscope.Store]:
+    with hopscope.Store.open("sqlite://") as opened:
+        yield opened
+
+
+@tool
+def search(query: str) -> str:
+    """Search the shelf."""
+    return "\n".join(each["text"] for each in look_up(query))
+
+
+@tool
+def clock(query: str) -> str:
+    """Tell the time."""
+    return "noon"
+
+
+def synchronous(agent: Any, asked: Any, config: Any) -> Any:
+    return agent.invoke(asked, config=config)
+
+
+def asynchronous(agent: Any, asked: Any, config: Any) -> Any:
+    return asyncio.run(agent.ainvoke(asked, config=config))
+
+
+Invoke = Callable[[Any, Any, Any], Any]
+
+
+def told(store: hopscope.Store, invoke: Invoke, guard: Any, *said: AIMessage) -> tuple[Any, Any]:
+    """What the model was told by its tools, and the run."""
+    agent = create_agent(model(*said), [search, clock], middleware=[guard])
+    handler = hopscope.HopscopeHandler(store, tools=["search"])
+    asked = {"messages": [{"role": "user", "content": QUESTION}]}
+    messages = invoke(agent, asked, {"callbacks": [handler]})["messages"]
+    assert handler.problems == []
+    [id] = handler.stored
+    return [m.content for m in messages if isinstance(m, ToolMessage)], store.load(id)
+
+
+def made(run: hopscope.Run) -> list[tuple[str | None, bool | None]]:
+    """The query of each step that should search, and what was decided."""
+    return [
+        (step.query, step.decision and step.decision.retrieve)
+        for step in run.steps
+        if step.kind == "retrieve"
+    ]
+
+
+@pytest.mark.parametrize("invoke", [synchronous, asynchronous])
+def test_a_search_beyond_the_limit_is_declined(store: hopscope.Store, invoke: Invoke) -> None:
+    """Of two that the model asks for at once the first is carried out, whichever thread begins."""
+    guard = hopscope.middleware(limits=hopscope.Limits(retrievals=1), tools=["search"])
+    said = [calls(*PASSAGES), calls("now", name="clock"), answers()]
+    heard, run = told(store, invoke, guard, *said)
+    assert heard == [
+        PASSAGES["Elsa Wilby"],
+        "This search was not carried out: 1 of 1 retrievals are spent. Answer now, from what you "
+        "have found.",
+        "noon",
+    ]
+    assert sorted(made(run), key=str) == [("Elsa Wilby", True), (None, False)]
+    assert run.answer == GOLD
+    outcomes = {row.decision.retrieve: row.decision for row in decisions.explain(run, [])}
+    assert outcomes[False].policy == "limit:budget_retrievals"
+    assert outcomes[False].retrieval == 1
+    assert run == store.load(run.id)
+
+
+def test_a_policy_declines_and_its_name_is_told(store: hopscope.Store) -> None:
+    guard = hopscope.middleware("fixed:1", tools="search", message="No: {reason}")
+    said = [calls("Elsa Wilby"), calls("Salwin Pictures"), answers()]
+    heard, run = told(store, synchronous, guard, *said)
+    assert heard[1].startswith("No: ")
+    assert made(run) == [("Elsa Wilby", True), (None, False)]
+    assert run.steps[1].decision is not None
+    assert run.steps[1].decision.policy == "fixed:1"
+    assert run.steps[3].evidence == run.steps[1].evidence
+
+
+class Asking:
+    """A policy that asks its reader about the evidence."""
+
+    name = "asking"
+
+    def decide(self, moment: Any, reader: Any) -> Decision:
+        assert moment.question.text == QUESTION
+        from hopscope.tracing.signals.draft import draft
+
+        said = draft(moment, reader).text
+        return Decision(policy=self.name, retrieve=said == "unknown", reason=said)
+
+
+def test_what_a_policy_asks_is_part_of_the_run(store: hopscope.Store) -> None:
+    replies = [[Generation(text=text, usage=Usage(calls=1))] for text in ("unknown", GOLD)]
+    reader = ScriptedReader(replies)
+    guard = hopscope.middleware(Asking(), reader=reader, tools=["search"])
+    said = [calls("Elsa Wilby"), calls("Salwin Pictures"), answers()]
+    _, run = told(store, synchronous, guard, *said)
+    assert made(run) == [("Elsa Wilby", True), (None, False)]
+    asked = [step.usage.calls for step in run.steps if step.kind == "retrieve"]
+    assert asked == [1, 1]
+    assert run.usage.calls == 5  # three of the agent
+    assert PASSAGES["Elsa Wilby"] in reader.generated[-1][0].prompt.text
+
+
+def test_a_policy_without_its_reader_says_so(store: hopscope.Store) -> None:
+    guard = hopscope.middleware("self_report", tools=["search"])
+    with pytest.raises(hopscope.HopscopeError, match="this policy asks a reader: give one"):
+        told(store, synchronous, guard, calls("Elsa Wilby"), answers())
+
+
+def test_decisions_need_a_recording() -> None:
+    """Without one nothing would be known of the run, and a limit would never hold."""
+    agent = create_agent(
+        model(calls("Elsa Wilby")), [search], middleware=[hopscope.middleware("fixed:1")]
+    )
+    with pytest.raises(hopscope.UsageError, match="decisions need a recording"):
+        agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})
+
+
+def test_mistakes_are_told_at_once() -> None:
+    with pytest.raises(hopscope.UsageError, match="fixed"):
+        hopscope.middleware("fixd:1")
+    with pytest.raises(hopscope.UsageError, match="limit the tokens"):
+        hopscope.middleware(limits=hopscope.Limits(cost=1.0))
+
+
+class Hops(TypedDict, total=False):
+    question: str
+    documents: list[str]
+    rounds: int
+    answer: str
+
+
+def looping(node: Any) -> Any:
+    """A graph that searches until it is told that it has enough, at most four times."""
+    graph = StateGraph(Hops)
+    graph.add_node("retrieve", node)
+    graph.add_node("read", lambda state: {"answer": GOLD})
+    graph.add_edge(START, "retrieve")
+    graph.add_conditional_edges(
+        "retrieve", lambda state: "read" if state["rounds"] > 3 else "retrieve"
+    )
+    graph.add_edge("read", END)
+    return graph.compile()
+
+
+def hop(state: Hops) -> Hops:
+    found = hopscope.retrieval(look_up)([*PASSAGES][state.get("rounds", 0)])
+    texts = [*state.get("documents", []), *(each["text"] for each in found)]
+    return {"documents": texts, "rounds": state.get("rounds", 0) + 1}
+
+
+async def hop_async(state: Hops) -> Hops:
+    return hop(state)
+
+
+@pytest.mark.parametrize(("node", "invoke"), [(hop, synchronous), (hop_async, asynchronous)])
+def test_a_guarded_node_is_left_out_where_it_is_not_worth_it(
+    store: hopscope.Store, node: Any, invoke: Invoke
+) -> None:
+    limits = hopscope.Limits(retrievals=2)
+    graph = looping(hopscope.guarded(node, limits=limits, declined={"rounds": 9}))
+    handler = hopscope.HopscopeHandler(store)
+    found = invoke(graph, {"question": QUESTION}, {"callbacks": [handler]})
+    assert found["documents"] == [*PASSAGES.values()]
+    [id] = handler.stored
+    assert made(store.load(id)) == [*((title, True) for title in PASSAGES), (None, False)]
