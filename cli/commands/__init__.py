@@ -22,6 +22,7 @@ COMMANDS = {
     "errors": "reports.errors:errors",
     "erag": "reports.erag:erag",
     "compare": "reports.compare:compare",
+    "gate": "reports.gate:gate",
     "list": "listing:list_components",
     "doctor": "doctor:doctor",
     "index": "index:app",

@@ -56,6 +56,7 @@ EXAMPLES = {
     "errors": "hopscope errors first --by workflow",
     "erag": "hopscope erag first --cutoff 3",
     "compare": "hopscope compare first -t credit_by_step --by hops",
+    "gate": "hopscope gate second --baseline first --metric f1 --drop .02",
     "list": "hopscope list workflows",
     "doctor": "hopscope doctor",
     "index": "hopscope index build corpus.jsonl --out my-index",

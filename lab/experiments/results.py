@@ -79,8 +79,8 @@ ALWAYS = ("seper", "grogu")
 """Meters that have columns in tables even if not measured: scripts expect them."""
 
 
-def _utilities(meter: str) -> Iterator[Measure]:
-    """The value with all evidence and its change; only one of them for a meter of gains."""
+def utilities_of(meter: str) -> Iterator[Measure]:
+    """A meter's value with all evidence and its change; only one of them for a meter of gains."""
     told = display(meter)
     if told.baseline:
         yield Measure(meter, told.heading, lambda row: row.utility(meter).level, told.digits)
@@ -172,7 +172,7 @@ class Results:
     @cached_property
     def utilities(self) -> tuple[Measure, ...]:
         """Measures of the value of all evidence."""
-        return tuple(measure for meter in self.meters for measure in _utilities(meter))
+        return tuple(measure for meter in self.meters for measure in utilities_of(meter))
 
     def measure(self, name: str) -> Measure:
         """

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from hopscope.api.turn_rewards.scoring import rewards
     from hopscope.lab.comparison import Comparison, compare
     from hopscope.lab.evaluating import Experiment, evaluate, evaluate_async
+    from hopscope.lab.gate.gate import gate, write_baseline
+    from hopscope.lab.gate.report import GateReport
     from hopscope.lab.run_reports import decompose_errors, erag, score
     from hopscope.runtime.budget.ledger import Limits
     from hopscope.runtime.errors import HopscopeError, UsageError
@@ -41,6 +43,7 @@ __all__ = [
     "CreditRow",
     "Credits",
     "Experiment",
+    "GateReport",
     "Hit",
     "HopscopeError",
     "HopscopeHandler",
@@ -62,6 +65,7 @@ __all__ = [
     "erag",
     "evaluate",
     "evaluate_async",
+    "gate",
     "generation",
     "guarded",
     "import_runs",
@@ -70,6 +74,7 @@ __all__ = [
     "retrieval",
     "rewards",
     "score",
+    "write_baseline",
 ]
 
 _HOMES = {
@@ -78,6 +83,7 @@ _HOMES = {
     "CreditRow": "api.credits",
     "Credits": "api.credits",
     "Experiment": "lab.evaluating",
+    "GateReport": "lab.gate.report",
     "Hit": "runtime.types",
     "HopscopeError": "runtime.errors",
     "HopscopeHandler": "api.recording.langchain",
@@ -99,6 +105,7 @@ _HOMES = {
     "erag": "lab.run_reports",
     "evaluate": "lab.evaluating",
     "evaluate_async": "lab.evaluating",
+    "gate": "lab.gate.gate",
     "generation": "api.recording.decorators",
     "guarded": "api.recording.guarded",
     "import_runs": "store.importers.importing",
@@ -107,6 +114,7 @@ _HOMES = {
     "retrieval": "api.recording.decorators",
     "rewards": "api.turn_rewards.scoring",
     "score": "lab.run_reports",
+    "write_baseline": "lab.gate.gate",
 }
 """Where each name of `__all__` is defined."""
 

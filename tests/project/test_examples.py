@@ -5,6 +5,9 @@ import runpy
 from pathlib import Path
 
 import pytest
+import yaml
+
+from tests.project.test_docs_commands import unknown
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRINTED = {
@@ -14,6 +17,18 @@ PRINTED = {
     "budget": r"native: Grand Rovmar \(1\d\d\d tokens\).*fixed:2: Grand Rovmar \(\d\d\d tokens\)",
     "compare_workflows": r"closed_book +0 of 3.*naive .*ircot +3 of 3",
 }
+
+
+def test_the_workflow_for_github_actions_gives_commands_that_exist() -> None:
+    """A misspelt option would fail everybody's pull requests."""
+    loaded = yaml.safe_load((EXAMPLES / "gate.yml").read_text(encoding="utf-8"))
+    assert set(loaded) == {"name", True, "permissions", "jobs"}  # YAML 1.1 reads `on` as true
+    steps = loaded["jobs"]["gate"]["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    commands = [step["run"].partition(" || ")[0] for step in steps if "run" in step]
+    own = [command for command in commands if command.startswith("hopscope ")]
+    assert [command.split()[1] for command in own] == ["eval", "gate"]
+    assert {command: words for command in own if (words := unknown(command))} == {}
 
 
 def test_every_example_is_run() -> None:

@@ -17,7 +17,7 @@ large if each question's sign is random. Unlike the bootstrap it keeps its level
 p-values of one family are adjusted by Holm (1979).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import sqrt
 from typing import Literal
@@ -133,11 +133,16 @@ class Bootstrap:
             np.divide(sums[:, :columns], bottom, out=part, where=bottom > 0)
         return values
 
-    def p_values(self, above: Floats) -> list[float]:
-        """Two-sided p-values of the sums of differences, (column, question), if every question's
-        sign is random; at least 1/(resamples + 1)."""
+    def p_values(self, above: Floats, *, one_sided: bool = False) -> list[float]:
+        """p-values of the sums of differences, (column, question), if every question's sign is
+        random; at least 1/(resamples + 1).
+
+        Args:
+            one_sided: only sums as large count, not those as small.
+        """
         whole = above.sum(axis=1)
-        observed = np.abs(whole)
+        side: Callable[[Floats], Floats] = np.positive if one_sided else np.abs
+        observed = side(whole)
         # Sums that differ only by rounding count as equal.
         least = observed - 1e-9 * np.abs(above).sum(axis=1)
         rng = np.random.default_rng(self.seed)
@@ -145,7 +150,7 @@ class Bootstrap:
         for start in range(0, self.resamples, BATCH):
             size = min(BATCH, self.resamples - start)
             turned = rng.integers(0, 2, (size, above.shape[1]), np.int8).astype(float)
-            as_large += (np.abs(2 * (turned @ above.T) - whole) >= least).sum(axis=0)
+            as_large += (side(2 * (turned @ above.T) - whole) >= least).sum(axis=0)
         return [float(p) for p in (as_large + 1) / (self.resamples + 1)]
 
     def _counts(self, questions: int) -> Counts:

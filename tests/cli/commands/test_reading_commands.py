@@ -15,6 +15,8 @@ READING = [
     ["errors"],
     ["erag"],
     ["compare", "first"],
+    ["gate", "first", "--baseline", "second"],
+    ["gate", "first", "--write", "baseline.json"],
     ["export", "rows", "first", "--out", "out"],
     ["export", "trec", "first", "--out", "out"],
     ["export", "preferences", "first", "--out", "out"],
