@@ -25,6 +25,8 @@ from hopscope.store.runs.summary import RunSummary, read_summaries
 if TYPE_CHECKING:
     from hopscope.store.answers import Answers
     from hopscope.store.experiments.experiments import Experiments
+    from hopscope.store.labels import Labels
+    from hopscope.store.pushes import Pushes
     from hopscope.store.verify import Fault
 
 BATCH = 100
@@ -106,6 +108,24 @@ class Store:
         from hopscope.store.experiments.experiments import Experiments
 
         return Experiments(self._database)
+
+    @cached_property
+    def labels(self) -> "Labels":
+        """What people said about runs."""
+        from hopscope.store.labels import Labels
+
+        return Labels(self._database)
+
+    def pushes(self, service: str, target: str) -> "Pushes":
+        """What was sent to a service.
+
+        Args:
+            service: its name.
+            target: a hash of its name, address and project.
+        """
+        from hopscope.store.pushes import Pushes
+
+        return Pushes(self._database, service, target)
 
     @cached_property
     def answers(self) -> "Answers":

@@ -29,6 +29,8 @@ COMMANDS = {
     "budget": "budget:app",
     "db": "db:app",
     "export": "export:app",
+    "push": "services.pushing:push",
+    "pull": "services.pushing:pull",
     "rewards": "reports.rewards:rewards",
     "eor": "eor:app",
     "lab": "lab:app",

@@ -26,6 +26,7 @@ class ComponentKind(StrEnum):
     suites = "suites"
     presets = "presets"
     formats = "formats"
+    services = "services"
 
 
 OF_THE_RUN = {
@@ -74,6 +75,7 @@ def list_components(
         ComponentKind.tables: "hopscope.lab.tables",
         ComponentKind.suites: "hopscope.lab.validity",
         ComponentKind.formats: "hopscope.store.formats",
+        ComponentKind.services: "hopscope.api.services",
     }
     package = import_module(home[kind])
     rows: list[dict[str, object]] = []

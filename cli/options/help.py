@@ -78,6 +78,8 @@ EXAMPLES = {
     "export rows": "hopscope export rows first --out tables --form csv",
     "export trec": "hopscope export trec first --out trec",
     "export preferences": "hopscope export preferences first --out rewriter -k 10",
+    "push": "hopscope push phoenix first --to http://127.0.0.1:6006 --dry-run",
+    "pull": "hopscope pull phoenix first --to http://127.0.0.1:6006",
     "rewards": "hopscope rewards first --rule shapley --format prime-rl --out rewards.jsonl",
     "eor": "hopscope eor fit hopland --out weights.json --limit 50",
     "eor fit": "hopscope eor fit hopland --out weights.json --limit 50",

@@ -28,10 +28,10 @@ from pydantic import JsonValue
 
 from hopscope.runtime.spans import content as content
 from hopscope.runtime.spans import keys as keys
+from hopscope.runtime.spans import records as records
 from hopscope.runtime.spans.scopes import Batch, Current, fail, joining, tracer
 from hopscope.runtime.stages import Candidates, StageNote
 from hopscope.runtime.types import (
-    Decision,
     Generation,
     GenerationRequest,
     Hit,
@@ -84,19 +84,8 @@ def workflow(
     name = content.text(name)
     with Current(f"{keys.INVOKE_WORKFLOW} {name}", capture=capture) as span:
         if span.is_recording():
-            attributes: content.Attributes = {
-                keys.SPAN_KIND: keys.CHAIN,
-                keys.OPERATION: keys.INVOKE_WORKFLOW,
-                keys.WORKFLOW_NAME: name,
-                keys.RUN_ID: run_id,
-                keys.RUN_OPTIONS: content.options(options, capture=capture),
-            }
-            if question.id:
-                attributes[keys.QUESTION_ID] = content.text(question.id)
-            if capture:
-                attributes[keys.INPUT_VALUE] = content.text(question.text)
-                attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
-            span.set_attributes(attributes)
+            told = records.begun(run_id, name, question, options, capture=capture)
+            span.set_attributes(told)
         yield span
 
 
@@ -104,25 +93,10 @@ def describe_run(span: Span, run: Run, *, capture: bool) -> None:
     """Describe a run on its span."""
     if not span.is_recording():
         return
-    attributes: content.Attributes = {
-        keys.RUN_STATUS: run.status,
-        keys.RUN_SEED: run.seed,
-        keys.RUN_READER: content.text(run.reader),
-        keys.RUN_RETRIEVER: content.text(run.retriever),
-        keys.RUN_STEPS: len(run.steps),
-        keys.RETRIEVED: sum(len(step.ranked) for step in run.steps),
-        **content.spent(run.usage),
-    }
-    if run.stop_reason is not None:
-        attributes[keys.STOP_REASON] = run.stop_reason
-    if capture and run.answer is not None:
-        attributes[keys.OUTPUT_VALUE] = content.text(run.answer)
-        attributes[keys.OUTPUT_MIME_TYPE] = keys.TEXT
-    if run.error is not None:
-        attributes[keys.ERROR_TYPE] = run.error.type
-        what = f"{run.error.type}: {run.error.message}" if capture else run.error.type
-        span.set_status(Status(StatusCode.ERROR, content.text(what)))
-    span.set_attributes(attributes)
+    span.set_attributes(records.ended(run, capture=capture))
+    failure = records.failure(run, capture=capture)
+    if failure is not None:
+        span.set_status(Status(StatusCode.ERROR, failure))
 
 
 @contextmanager
@@ -153,50 +127,16 @@ def below(span: Span) -> AbstractContextManager[Span]:
 
 def _identify_step(span: Span, name: str, kind: StepKind, index: int) -> None:
     if span.is_recording():
-        span.set_attributes(
-            {
-                keys.SPAN_KIND: keys.CHAIN,
-                keys.GRAPH_NODE_ID: name,
-                keys.GRAPH_NODE_NAME: name,
-                keys.STEP_INDEX: index,
-                keys.STEP_KIND: kind,
-            }
-        )
+        span.set_attributes(records.identity(name, kind, index))
 
 
 def describe_step(span: Span, step: Step, *, capture: bool) -> None:
     """Describe a step on its span."""
     if not span.is_recording():
         return
-    attributes: content.Attributes = {
-        keys.STEP_NEW: [content.text(key) for key in step.new],
-        keys.STEP_SHOWN: [content.text(key) for key in step.shown],
-        keys.STEP_EVIDENCE: [content.text(passage.key) for passage in step.evidence],
-        keys.RETRIEVED: len(step.ranked),
-        **content.spent(step.usage),
-    }
-    if step.parse_ok is not None:
-        attributes[keys.STEP_PARSE_OK] = step.parse_ok
-    if step.stop_reason is not None:
-        attributes[keys.STOP_REASON] = step.stop_reason
-    if capture and step.query is not None:
-        attributes[keys.INPUT_VALUE] = content.text(step.query)
-        attributes[keys.INPUT_MIME_TYPE] = keys.TEXT
-    if capture and step.output is not None:
-        attributes[keys.OUTPUT_VALUE] = content.text(step.output)
-        attributes[keys.OUTPUT_MIME_TYPE] = keys.TEXT
-    span.set_attributes(attributes)
+    span.set_attributes(records.done(step, capture=capture))
     if step.decision is not None:
-        span.add_event(keys.DECISION_EVENT, _decided(step.decision))
-
-
-def _decided(decision: Decision) -> content.Attributes:
-    """A decision as attributes of an event, with one attribute for each signal."""
-    own = decision.model_dump(exclude={"signals", "usage"}, exclude_none=True)
-    attributes: content.Attributes = {f"{keys.DECISION}.{name}": own[name] for name in own}
-    for name, value in decision.signals.items():
-        attributes[f"{keys.DECISION}.signal.{name}"] = value
-    return {**attributes, **content.spent(decision.usage)}
+        span.add_event(keys.DECISION_EVENT, records.decided(step.decision))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ a person or a model wrote.
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from opentelemetry.util.types import AttributeValue
@@ -22,6 +23,7 @@ DOCUMENT_LIMIT = 4_000
 TEXT_LIMIT = 32_000
 
 Attributes = dict[str, AttributeValue]
+NO_WORTH: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
 _FINISH = {"eos": "stop", "stop": "stop", "length": "length"}
 
@@ -167,10 +169,20 @@ def query(source: str, asked: str, *, k: int, capture: bool) -> Attributes:
     return attributes
 
 
-def ranking(hits: Sequence[Hit], *, capture: bool) -> Attributes:
+def ranking(
+    hits: Sequence[Hit], *, capture: bool, worth: Mapping[str, Mapping[str, float]] = NO_WORTH
+) -> Attributes:
     """The attributes of a ranking: flattened for OpenInference, as JSON for gen_ai, and as JSON in
-    `output.value` for backends that read neither."""
+    `output.value` for backends that read neither.
+
+    Args:
+        worth: credits of passages by key and name, where they are known already; they stand in the
+            documents' metadata.
+    """
     documents = [_document(hit, capture=capture) for hit in hits]
+    for hit, document in zip(hits, documents, strict=True):
+        if credit := worth.get(hit.passage.key):
+            document["metadata"] = {**document.get("metadata", {}), **credit}
     documents_json = _json(documents)
     attributes: Attributes = {
         keys.RETRIEVED: len(hits),
@@ -224,6 +236,7 @@ def _flattened(prefix: str, documents: Sequence[Mapping[str, Any]]) -> Attribute
             attributes[at + keys.DOCUMENT_SCORE] = document["score"]
         if "content" in document:
             attributes[at + keys.DOCUMENT_CONTENT] = document["content"]
+        if "metadata" in document:
             attributes[at + keys.DOCUMENT_METADATA] = _json(document["metadata"])
     return attributes
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hopscope.api.credits import CreditRow, Credits
     from hopscope.api.measured_run import MeasuredRun
+    from hopscope.api.pushing.pulling import pull
+    from hopscope.api.pushing.pushing import push
     from hopscope.api.recording.decorators import generation, retrieval
     from hopscope.api.recording.guarded import guarded
     from hopscope.api.recording.langchain import HopscopeHandler
@@ -49,8 +51,8 @@ __all__ = [
     "HopscopeHandler",
     "Interrupted",
     "Limits",
-    "Measurement",
     "MeasuredRun",
+    "Measurement",
     "Passage",
     "Question",
     "Recording",
@@ -70,6 +72,8 @@ __all__ = [
     "guarded",
     "import_runs",
     "middleware",
+    "pull",
+    "push",
     "recording",
     "retrieval",
     "rewards",
@@ -110,6 +114,8 @@ _HOMES = {
     "guarded": "api.recording.guarded",
     "import_runs": "store.importers.importing",
     "middleware": "api.recording.middleware",
+    "pull": "api.pushing.pulling",
+    "push": "api.pushing.pushing",
     "recording": "api.recording.recording",
     "retrieval": "api.recording.decorators",
     "rewards": "api.turn_rewards.scoring",

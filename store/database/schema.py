@@ -449,3 +449,46 @@ def _cache_table(name: str) -> Table:
 
 answers = _cache_table("answers")  # of readers
 entailments = _cache_table("entailments")  # of entailment models, on pairs of texts
+
+
+# What was sent to a service of traces. A second push sends only what is new, changed or failed.
+pushes = Table(
+    "pushes",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("service", Text, nullable=False),  # its name
+    Column("target", Text, nullable=False),  # hash of its name, address and project
+    Column("kind", Text, nullable=False),  # of what was sent: trace, note, experiment, result, …
+    Column("key", Text, nullable=False),  # hash of what it is
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE")),
+    Column("experiment", Number, ForeignKey("experiments.number", ondelete="CASCADE")),
+    Column("content", Text, nullable=False),  # hash of what it says
+    Column("remote", AnyText, nullable=False),  # its id there; empty for none
+    Column("pushed", Instant, nullable=False),
+    Column("reason", AnyText),  # why it failed; NULL if it did not
+    UniqueConstraint("target", "kind", "key"),
+    Index("ix_pushes_run", "run"),
+    Index("ix_pushes_experiment", "experiment"),
+)
+
+# What people said about runs: here, or in a service.
+labels = Table(
+    "labels",
+    metadata,
+    Column("number", Number, primary_key=True),
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("step", Integer, nullable=False),  # Step.index, or WHOLE_RUN
+    Column("passage", AnyText, nullable=False),  # Passage.key, or WHOLE_STEP
+    Column("name", AnyText, nullable=False),
+    Column("score", Double),
+    Column("label", AnyText),
+    Column("note", AnyText),
+    Column("author", AnyText, nullable=False),  # empty if unknown
+    Column("source", AnyText, nullable=False),  # the service, or view
+    Column("remote", AnyText, nullable=False),  # its id there; empty for none
+    Column("made", Instant, nullable=False),
+    UniqueConstraint("run", "target", "step", "passage", "name", "author", "source"),
+    CheckConstraint("target IN ('run', 'answer', 'step', 'passage')", name="target"),
+    CheckConstraint("score IS NOT NULL OR label IS NOT NULL OR note IS NOT NULL", name="content"),
+)

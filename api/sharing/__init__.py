@@ -1,0 +1,1 @@
+"""What services are sent, and their port."""

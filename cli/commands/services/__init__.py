@@ -1,0 +1,1 @@
+"""`hopscope push` and `pull`."""
