@@ -105,9 +105,14 @@ class Prefill:
         return cache, mask
 
     def _match(self, wanted: UnreadSequence) -> Match:
-        """The cached part of a sequence, which need not be read."""
+        """The cached part of a sequence, which need not be read.
+
+        A few tokens are read again: a pass that begins at the first token needs no mask, so that
+        attention computes only the half of its square below the diagonal.
+        """
         match = self.tree.match(wanted.ids)
-        return match._replace(tokens=min(match.tokens, len(wanted.ids) - wanted.logits))
+        tokens = min(match.tokens, len(wanted.ids) - wanted.logits)
+        return Match(tokens, match.runs) if tokens > PASS else Match(0, ())
 
     def _next(
         self, wanted: Sequence[UnreadSequence], left: list[int], matches: dict[int, Match]

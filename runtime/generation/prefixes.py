@@ -17,6 +17,10 @@ Layers = list[tuple[Tensor, Tensor]]
 Tokens = tuple[int, ...]
 
 
+NEARLY_ALL = 1.125
+"""The memory that a view may hold, in multiples of its own size."""
+
+
 class Match(NamedTuple):
     """The cached part of a sequence."""
 
@@ -121,8 +125,13 @@ class PrefixTree:
 
 
 def _cut(layers: Layers, start: int, stop: int) -> Layers:
-    """Copies of a part: a view would hold the whole tensor in memory."""
-    return [(k[:, start:stop].clone(), v[:, start:stop].clone()) for k, v in layers]
+    """A part. A view would hold the whole tensor in memory, so most parts are copies."""
+    return [(_held(k[:, start:stop]), _held(v[:, start:stop])) for k, v in layers]
+
+
+def _held(part: Tensor) -> Tensor:
+    """The part, as a view if it is nearly all of its memory, else as a copy."""
+    return part if part.untyped_storage().nbytes() <= NEARLY_ALL * part.nbytes else part.clone()
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

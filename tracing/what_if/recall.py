@@ -88,8 +88,9 @@ class Recall:
         self.run = run
         self.provenance = provenance
         self._options = tuple(options)
-        wanted = measured_by(provenance)
-        self._games = [game for game in games if measured_by(game.provenance) == wanted]
+        given = tuple(games)
+        wanted = measured_by(provenance) if given else None  # looks at all installed packages
+        self._games = [game for game in given if measured_by(game.provenance) == wanted]
 
     def asking(self, *options: str) -> "Recall":
         """The same, but the command that measures what is missing has these options."""

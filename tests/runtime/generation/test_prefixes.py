@@ -10,8 +10,8 @@ import torch
 from hopscope.api import parts
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.generation import roomy
-from hopscope.runtime.generation.prefill import UnreadSequence
-from hopscope.runtime.generation.prefixes import Layers, PrefixTree
+from hopscope.runtime.generation.prefill import PASS, UnreadSequence
+from hopscope.runtime.generation.prefixes import NEARLY_ALL, Layers, PrefixTree
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import hf, tiny
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Scored, ScoreRequest
@@ -136,6 +136,38 @@ def test_what_nobody_waits_for_is_read_with_the_others(llama: Any) -> None:
         )
     assert [each.members for each in made] == [[1], [0, 2]]
     assert llama.forwarded.tokens == 100 + 2 * 12
+
+
+def test_few_shared_tokens_are_read_again(llama: Any) -> None:
+    """A pass that begins at the first token needs no mask, which doubles the work of attention."""
+    prefill, first = llama._decoder._prefill, tuple(range(3, 103))
+    with torch.inference_mode():
+        prefill.read([UnreadSequence(first)])
+        for shared, counts in ((PASS, [PASS + 60, 0]), (PASS + 1, [60, PASS + 1])):
+            other = tuple(range(100 + shared, 160 + shared))
+            with forwarding(llama) as counted:
+                [made] = prefill.read([UnreadSequence((*first[:shared], *other))])
+            assert (counted, made.mask.bool().all()) == (counts, True)
+
+
+def test_a_split_holds_little_more_memory_than_its_tokens() -> None:
+    """Views of large tensors would keep what the bound has dropped."""
+
+    def cut(start: int, stop: int) -> Layers:
+        return [(torch.zeros(1, stop - start, 1), torch.zeros(1, stop - start, 1))]
+
+    tree = PrefixTree(1_000_000)
+    whole = tuple(range(1000))
+    tree.keep(whole, cut)
+    for at in range(950, 0, -50):
+        tree.keep((*whole[:at], 5000 + at), cut)
+    held = {
+        side.untyped_storage().data_ptr(): side.untyped_storage().nbytes()
+        for run in tree.match(whole).runs
+        for layer in run
+        for side in layer
+    }
+    assert sum(held.values()) <= NEARLY_ALL * 1000 * 8
 
 
 def test_the_last_used_are_kept_within_the_bound() -> None:
