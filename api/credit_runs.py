@@ -14,6 +14,7 @@ from hopscope.api.presets import Presets
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.meters import DEFAULT_METERS, VARIANTS
+from hopscope.tracing.proxies import told
 from hopscope.tracing.reports.appraised import Appraised
 
 if TYPE_CHECKING:
@@ -176,6 +177,11 @@ class Crediting:
             self._appraisers[measuring.seed] = Appraiser(self._model, self._judge, measuring)
         return self._appraisers[measuring.seed]
 
+    def proxy(self, run: "Run") -> str | None:
+        """The remark that another reader measures the run than ran it, or that this is unknown;
+        None where the same reader does, as a replay requires."""
+        return None if self._wanted.mode is Mode.replay else told(run.reader, self._model.name)
+
     def credit(self, run: "Run", stored: "Iterable[GameValues]" = ()) -> Appraised:
         """
         Args:
@@ -187,10 +193,6 @@ class Crediting:
         wanted, appraiser = self._wanted, self.appraiser(run.seed)
         prepared = self._prepared(run)
         games: Sequence[Game] = prepared.games
-        if self._model.name != run.reader and wanted.mode is Mode.frozen:
-            _log.warning(
-                f"{self._model.name} measures a run that {run.reader or 'another reader'} answered"
-            )
         if wanted.golds:
             question = run.question.model_copy(update={"answers": wanted.golds})
             run = run.model_copy(update={"question": question})

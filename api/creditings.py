@@ -39,6 +39,8 @@ class Creditings:
         self._settings = settings
         self._of_experiments: dict[str, CreditSettings] = {}
         self._made: list[tuple[CreditSettings, Crediting]] = []
+        self._warned = False
+        """Whether the user knows that another reader measures than ran."""
 
     def each(self, ids: Mapping[str, ArmLabel | None], *, again: bool) -> Iterator[Credited]:
         """Measure the runs in turn and store their credits. A run that cannot be measured is left
@@ -58,6 +60,8 @@ class Creditings:
             try:
                 run = self._store.load(run_id)
                 known = crediting.known(self._store, run) if arm and not again else None
+                if known is None:
+                    self._warn_of_proxy(crediting, run)
                 stored = () if again else self._store.games(run_id)
                 found = known or crediting.credit(run, stored)
                 if known is None:
@@ -76,8 +80,9 @@ class Creditings:
         Raises:
             HopscopeError: the run cannot be measured in this way, or has no such part.
         """
-        run = self._store.load(run_id)
-        found = self.of(run_id, None).measure_without(run, names)
+        run, crediting = self._store.load(run_id), self.of(run_id, None)
+        self._warn_of_proxy(crediting, run)
+        found = crediting.measure_without(run, names)
         self._store.save_credits([], [found.appraisal], found.games)
         provenance = found.appraisal.provenance
         return what_if_table.without(recall(run, provenance, self._store.games(run_id)), names)
@@ -93,6 +98,13 @@ class Creditings:
             known = Crediting(wanted)
             self._made.append((wanted, known))
         return known
+
+    def _warn_of_proxy(self, crediting: Crediting, run: Run) -> None:
+        """Once, however many runs there are; tables name the proxy for each."""
+        remark = None if self._warned else crediting.proxy(run)
+        if remark:
+            _log.warning(remark)
+            self._warned = True
 
     def _wanted(self, run_id: str, arm: ArmLabel | None) -> CreditSettings:
         if isinstance(self._settings, CreditSettings):

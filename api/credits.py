@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from hopscope.runtime.types import Appraisal, Credit, Record, Run
+from hopscope.tracing.proxies import is_proxy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,10 @@ class CreditRow(Record):
     """Why `value` is None."""
     appraisal: str
     """Hash of the measurement's settings."""
+    reader: str
+    """The reader that measured."""
+    proxy: bool | None
+    """Whether another reader ran; None if the reader that ran is unknown."""
 
 
 class Credits(Sequence[CreditRow]):
@@ -57,7 +62,7 @@ class Credits(Sequence[CreditRow]):
         """The time and cost of the measurement; None if nothing was measured."""
         names = {step.index: step.name for step in run.steps}
         titles = {passage.key: passage.title for step in run.steps for passage in step.evidence}
-        self._rows = tuple(_row(credit, names, titles) for credit in self.records)
+        self._rows = tuple(_row(run, credit, names, titles) for credit in self.records)
 
     @overload
     def __getitem__(self, index: int) -> CreditRow: ...
@@ -112,7 +117,7 @@ class Credits(Sequence[CreditRow]):
         credit_table.show(self._run, found, json=False, console=console)
 
 
-def _row(credit: Credit, names: dict[int, str], titles: dict[str, str]) -> CreditRow:
+def _row(run: Run, credit: Credit, names: dict[int, str], titles: dict[str, str]) -> CreditRow:
     measured = credit.measurement
     return CreditRow(
         run=credit.run_id,
@@ -128,4 +133,6 @@ def _row(credit: Credit, names: dict[int, str], titles: dict[str, str]) -> Credi
         n=measured.n,
         reason=measured.reason,
         appraisal=credit.provenance.settings_hash,
+        reader=credit.provenance.reader,
+        proxy=is_proxy(run.reader, credit.provenance.reader),
     )

@@ -21,6 +21,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
 from hopscope.store.experiments.appraisals import ORIGINAL, select_appraisal
 from hopscope.store.store import Store
+from hopscope.tracing import proxies
 from hopscope.tracing.statistics.over_questions import Bootstrap, Difference, Estimate
 
 if TYPE_CHECKING:
@@ -259,6 +260,8 @@ def _appraisal_notes(store: Store, names: list[str], appraisal: str) -> tuple[st
         if others := [e.provenance.settings_hash[:8] for e in found if e is not shown]:
             note += f"; also measured: {', '.join(others)} (--appraisal)"
         notes.append(note)
+        if remark := proxies.told_of_runs(shown.ran, provenance.reader):
+            notes.append(f"{name}: {remark}")
     return tuple(notes)
 
 

@@ -1,5 +1,6 @@
 """The tables of `hopscope credit`: one for each meter, with a column for each rule."""
 
+from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from rich.text import Text
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import interval, note, out, plain, print_json
 from hopscope.api.views.run_table import context_cut, replies_cut, spent
+from hopscope.tracing import proxies
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.reports.appraised import Appraised
 from hopscope.tracing.reports.displays import display
@@ -51,6 +53,8 @@ def show(run: "Run", measured: Appraised, *, json: bool, console: "Console | Non
             style="dim",
         )
     )
+    if remark := proxies.told(run.reader, appraisal.provenance.reader):
+        console.print(Text(plain(remark), style="dim"))
 
 
 def show_means(measured: "Sequence[tuple[str, Run, Appraised]]") -> None:
@@ -96,7 +100,18 @@ def show_means(measured: "Sequence[tuple[str, Run, Appraised]]") -> None:
     )
     for hash, settings in hashes:
         console.print(Text(f"{hash[:8]} ({settings})", style="dim"))
+    for remark in _proxies(measured):
+        console.print(Text(plain(remark), style="dim"))
     note("intervals: bootstrap over runs (BCa); --each prints the tables of every run")
+
+
+def _proxies(measured: "Sequence[tuple[str, Run, Appraised]]") -> list[str]:
+    """A remark for each reader that measured runs of others."""
+    ran: dict[str, Counter[str]] = {}
+    for _, run, found in measured:
+        ran.setdefault(found.appraisal.provenance.reader, Counter())[run.reader] += 1
+    remarks = (proxies.told_of_runs(runs, reader) for reader, runs in ran.items())
+    return [remark for remark in remarks if remark]
 
 
 def _places(run: "Run") -> dict[Who, str]:
@@ -189,6 +204,7 @@ def _record(run: "Run", measured: Appraised) -> dict[str, Any]:
             "id": appraisal.provenance.settings_hash,
             **appraisal.model_dump(mode="json", include={"measured", "usage", "seconds"}),
             **appraisal.provenance.model_dump(mode="json"),
+            "proxy": proxies.is_proxy(run.reader, appraisal.provenance.reader),
         },
         "credits": [
             {

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hopscope.api.views.render import number, out, plain, print_json, tokens
+from hopscope.tracing import proxies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +75,7 @@ def show_run(
     ended = found.stop_reason or found.status
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
     if found.appraisal:
-        _appraisal(console, found.appraisal, found.total.currency)
+        _appraisal(console, found.appraisal, found.reader, found.total.currency)
     if refused := sorted({name for step in found.steps for name in step.refused}):
         told = (
             f"- the server refused {', '.join(refused)}: replies were had without (docs/readers.md)"
@@ -195,7 +196,8 @@ def _total(console: Console, total: "Total", shown: "list[Shown]") -> None:
     console.print(line)
 
 
-def _appraisal(console: Console, found: "AppraisalReport", currency: str) -> None:
+def _appraisal(console: Console, found: "AppraisalReport", ran: str, currency: str) -> None:
+    """Print the cost and the settings of the measurement of a run that the reader `ran` ran."""
     line = f"measured with {spent(found.usage, found.seconds, found.pairs)}"
     if found.cost:
         line += f", {money(found.cost, currency)}"
@@ -204,6 +206,8 @@ def _appraisal(console: Console, found: "AppraisalReport", currency: str) -> Non
     if found.others:
         line += f"  also measured: {', '.join(other[:8] for other in found.others)}"
     console.print(Text(line, style="dim"))
+    if remark := proxies.told(ran, found.reader):
+        console.print(Text(plain(remark), style="dim"))
     if kept := found.coalitions:
         count = f"{kept.stored:,}"
         if kept.measured > kept.stored:

@@ -34,7 +34,7 @@ def write(
             for found, write_row in (
                 (rows.step_rows(run), write_step),
                 (rows.decision_rows(run), write_decision),
-                (rows.credit_rows(store.credits(run.id)), write_credit),
+                (rows.credit_rows(run, store.credits(run.id)), write_credit),
             ):
                 for row in found:
                     write_row(row)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from hopscope.runtime.types import Credit, Run, Usage
 from hopscope.store.experiments.records import Item
+from hopscope.tracing.proxies import is_proxy
 
 Row = dict[str, Any]
 ColumnType = Literal["text", "integer", "number", "flag", "texts", "json"]
@@ -98,6 +99,7 @@ CREDITS: Columns = {
     "entailment": "text",
     "settings": "json",
     "settings_hash": "text",
+    "proxy": "flag",
 }
 SHEETS: dict[str, Columns] = {
     "runs": RUNS,
@@ -174,8 +176,9 @@ def decision_rows(run: Run) -> Iterable[Row]:
         yield {name: row[name] for name in DECISIONS}
 
 
-def credit_rows(credits: Iterable[Credit]) -> Iterable[Row]:
-    """Rows of `CREDITS`. A run's credit has no step, a step's credit no passage."""
+def credit_rows(run: Run, credits: Iterable[Credit]) -> Iterable[Row]:
+    """Rows of `CREDITS` of a run. A run's credit has no step, a step's credit no passage. `reader`
+    measured; `proxy` tells whether another one ran, None if that one is unknown."""
     for credit in credits:
         measured, provenance = credit.measurement, credit.provenance
         row: Row = {
@@ -186,5 +189,6 @@ def credit_rows(credits: Iterable[Credit]) -> Iterable[Row]:
             "entailment": provenance.entailment,
             "settings": provenance.settings,
             "settings_hash": provenance.settings_hash,
+            "proxy": is_proxy(run.reader, provenance.reader),
         }
         yield {name: row[name] for name in CREDITS}

@@ -19,6 +19,7 @@ from hopscope.store.database.schema import (
     credits,
     items,
     provenances,
+    runs,
 )
 from hopscope.store.runs.rows import provenance_of
 
@@ -34,6 +35,8 @@ class ExperimentAppraisal(NamedTuple):
     provenance: Provenance
     runs: int
     """Number of runs measured with it."""
+    ran: dict[str, int]
+    """Their number by the reader that ran them, which is empty if unknown."""
     first: datetime | None
     """Time of the first measurement; None for credits older than the record of times."""
     last: datetime | None
@@ -45,12 +48,16 @@ def read_experiment_appraisals(
     """All appraisals, the oldest first: the first is that of `hopscope eval`."""
     own = select(items.c.run).where(items.c.experiment == experiment)
     counted = (
-        select(credits.c.provenance, func.count(distinct(credits.c.run)))
+        select(credits.c.provenance, runs.c.reader, func.count(distinct(credits.c.run)))
+        .join(runs, runs.c.number == credits.c.run)
         .where(credits.c.run.in_(own), credits.c.step == WHOLE_RUN)
         .where(credits.c.rule == "total", credits.c.passage == WHOLE_STEP)
-        .group_by(credits.c.provenance)
+        .group_by(credits.c.provenance, runs.c.reader)
+        .order_by(runs.c.reader)
     )
-    runs: dict[int, int] = dict(tuple(row) for row in connection.execute(counted))
+    ran: dict[int, dict[str, int]] = {}
+    for number, reader, count in connection.execute(counted):
+        ran.setdefault(number, {})[reader] = count
     measured = appraisals.c.measured
     times = (
         select(appraisals.c.provenance, func.min(measured), func.max(measured))
@@ -58,14 +65,15 @@ def read_experiment_appraisals(
         .group_by(appraisals.c.provenance)
     )
     when = {number: (first, last) for number, first, last in connection.execute(times)}
-    if not runs:
+    if not ran:
         return []
-    rows = connection.execute(select(provenances).where(provenances.c.number.in_(runs)))
+    rows = connection.execute(select(provenances).where(provenances.c.number.in_(ran)))
     found = [
         ExperimentAppraisal(
             row["number"],
             provenance_of(row),
-            runs[row["number"]],
+            sum(ran[row["number"]].values()),
+            ran[row["number"]],
             *when.get(row["number"], (None, None)),
         )
         for row in rows.mappings()

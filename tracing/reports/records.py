@@ -160,6 +160,9 @@ class AppraisalReport(Record):
     id: str
     """The settings' hash."""
     reader: str
+    """The reader that measured."""
+    proxy: bool | None
+    """Whether another reader ran; None if the reader that ran is unknown."""
     entailment: str | None
     seed: int
     settings: dict[str, JsonValue]

@@ -20,6 +20,7 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.tracing.asking import cut_off
+from hopscope.tracing.proxies import is_proxy
 from hopscope.tracing.reports.appraised import selected_provenance
 from hopscope.tracing.reports.displays import display, leading, shown
 from hopscope.tracing.reports.records import (
@@ -116,11 +117,12 @@ def report(
         seed=run.seed,
         steps=tuple(_step(run, step, credit) for step in run.steps),
         total=_total(run, credit, table.of(run.reader)),
-        appraisal=_appraisal(shown, hashes, list(appraisals), table, games) if shown else None,
+        appraisal=_appraisal(run, shown, hashes, list(appraisals), table, games) if shown else None,
     )
 
 
 def _appraisal(
+    run: Run,
     shown: Provenance,
     hashes: list[str],
     appraisals: list[Appraisal],
@@ -133,6 +135,7 @@ def _appraisal(
     return AppraisalReport(
         id=shown.settings_hash,
         **shown.model_dump(),
+        proxy=is_proxy(run.reader, shown.reader),
         measured=max((a.measured for a in own), default=None),
         usage=usage,
         cost=_cost(table.of(shown.reader), usage),

@@ -17,6 +17,7 @@ from hopscope.runtime.spans import keys as keys
 from hopscope.runtime.spans.content import Attributes, as_json, text
 from hopscope.runtime.spans.scopes import tracer
 from hopscope.runtime.types import Credit, Run
+from hopscope.tracing.proxies import is_proxy
 
 EVALUATIONS = "evaluations"
 NAME = "evaluation.name"
@@ -26,6 +27,7 @@ ANNOTATOR_KIND = "evaluation.annotator_kind"
 IDENTIFIER = "evaluation.identifier"
 METADATA = "evaluation.metadata"
 CODE = "CODE"
+UNKNOWN = "unknown"
 EVENT = "gen_ai.evaluation.result"
 EVENT_NAME = "gen_ai.evaluation.name"
 EVENT_SCORE = "gen_ai.evaluation.score.value"
@@ -36,9 +38,10 @@ def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
     """Write one carrier for each step with credits and one for the run's credits. Returns their
     number.
 
-    Only the run's identifiers are used, so a run loaded from the store will do. Steps that were
-    not traced get no carrier, because there is no span to link to. Without `capture` the reasons
-    of unmeasured credits are withheld, because they may quote a model's input.
+    Only the run's identifiers and reader are used, so a run loaded from the store will do. Steps
+    that were not traced get no carrier, because there is no span to link to. A carrier names the
+    reader that measured if it is a proxy, another one than ran. Without `capture` the reasons of
+    unmeasured credits are withheld, because they may quote a model's input.
     """
     by_step: dict[int | None, list[Credit]] = defaultdict(list)
     for credit in credits:
@@ -80,12 +83,16 @@ def _carry(
         if step is not None:
             span.set_attribute(keys.STEP_INDEX, step)
         for position, credit in enumerate(credits):
-            _evaluate(span, position, credit, capture=capture)
+            _evaluate(span, position, credit, ran=run.reader, capture=capture)
+        measured_by = dict.fromkeys(c.provenance.reader for c in credits)
+        if proxies := [reader for reader in measured_by if reader != run.reader]:
+            span.set_attribute(keys.PROXY_READER, ", ".join(proxies))
+            span.set_attribute(keys.PROXIED_READER, run.reader or UNKNOWN)
     span.end()
     return recorded
 
 
-def _evaluate(span: Span, position: int, credit: Credit, *, capture: bool) -> None:
+def _evaluate(span: Span, position: int, credit: Credit, *, ran: str, capture: bool) -> None:
     measured = credit.measurement
     prefix = f"{EVALUATIONS}.{position}."
     attributes: Attributes = {
@@ -97,6 +104,7 @@ def _evaluate(span: Span, position: int, credit: Credit, *, capture: bool) -> No
             {
                 **measured.model_dump(include={"n", "seed", "estimator", "low", "high", "dropped"}),
                 "provenance": credit.provenance.model_dump(),
+                "proxy": is_proxy(ran, credit.provenance.reader),
             }
         ),
     }

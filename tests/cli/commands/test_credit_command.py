@@ -3,6 +3,7 @@ looked at, only what must hold whatever it says."""
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hopscope.api.appraiser import Appraiser
 from hopscope.api.views.run_table import replies_cut, show_run
 from hopscope.cli.main import main
-from hopscope.runtime.types import Credit, Measurement, Provenance
+from hopscope.runtime.types import Credit, Measurement, Provenance, Run
 from hopscope.store.experiments.records import Arm, DatasetEntry, Experiment
 from hopscope.store.store import Store
 from tests.fakes import run_of
@@ -59,6 +60,39 @@ QUICK = ["--samples", "4", "--meter", "seper"]
 
 def of(found: Any, rule: str) -> dict[tuple[int | None, str | None], float]:
     return {(c["step"], c["passage"]): c["value"] for c in found["credits"] if c["rule"] == rule}
+
+
+def plan(store: Store, name: str, runs: Sequence[Run]) -> None:
+    """An experiment of the runs' questions."""
+    done = runs[0]
+    store.experiments.add(
+        Experiment(
+            name=name,
+            settings={},
+            reader=done.reader,
+            retriever=done.retriever,
+            entailment="lexical",
+            seed=0,
+            fingerprint="f",
+            created=done.started,
+            arms=(Arm(label=done.workflow, workflow=done.workflow, settings={}),),
+        ),
+        [DatasetEntry(question=run.question) for run in runs],
+    )
+
+
+def experiment(store: Store, name: str, runs: Sequence[Run]) -> None:
+    """An experiment that these runs answered, which are of different questions."""
+    plan(store, name, runs)
+    session = store.experiments.begin_session(name, owner="here", environment={})
+    for run in runs:
+        [claimed] = store.experiments.claim(session)
+        assert store.experiments.complete(session, claimed, run)
+
+
+def unfolded(text: str) -> str:
+    """The text however its lines are folded."""
+    return "".join(text.split())
 
 
 def nearly(told: Any) -> Any:
@@ -202,10 +236,41 @@ def test_another_reader_may_measure_what_one_has_read_and_it_is_said(
     capsys: pytest.CaptureFixture[str], database: list[str], tmp_path: Path
 ) -> None:
     model = tiny_llama(tmp_path / "model", max_position_embeddings=4096)
-    asked = ["credit", "--reader", f"hf:{model}", "--rule", "solo", *QUICK, *database]
-    code, _, err = call(capsys, *asked)
+    with Store.open(database[1]) as store:
+        done = store.latest()
+        copies = [
+            done.model_copy(
+                update={
+                    "id": str(i) * 32,
+                    "reader": reader,
+                    "question": done.question.model_copy(update={"id": str(i)}),
+                }
+            )
+            for i, reader in enumerate((done.reader, done.reader, ""))
+        ]
+        experiment(store, "runs", copies)
+    asked = ["credit", "runs", "--reader", f"hf:{model}", "--each", "--rule", "trajectory"]
+    code, out, err = call(capsys, *asked, "--meter", "gold_logprob", *database)
     assert code == 0, err
-    assert "measures a run that" in err
+    with Store.open(database[1]) as store:
+        measured = store.credits(copies[0].id)[-1].provenance.reader
+    remark = f"measured by the proxy {measured}; the reader that ran is {done.reader}"
+    unknown = f"measured by {measured}; the reader that ran is unknown"
+    mixed = (
+        f"measured by {measured}: a proxy for {done.reader} in 2 runs, "
+        "the reader of 1 run is unknown"
+    )
+    assert unfolded(err).count(unfolded(remark)) == 1
+    for each in (remark, unknown, mixed):
+        assert unfolded(each) in unfolded(out)
+    for run, told, proxy in ((copies[0], remark, True), (copies[2], unknown, None)):
+        _, out, _ = call(capsys, "show", run.id, *database)
+        assert unfolded(told) in unfolded(out)
+        assert ask(capsys, "show", run.id, *database)["appraisal"]["proxy"] is proxy
+    again = ask(capsys, "credit", copies[0].id, *asked[2:], "--meter", "gold_logprob", *database)
+    assert again["appraisal"]["proxy"] is True
+    _, out, _ = call(capsys, "compare", "runs", "--table", "credit_by_step", *database)
+    assert unfolded(f"runs: {mixed}") in unfolded(out)
 
 
 def test_grogu_says_why_a_rule_is_missing(
@@ -317,20 +382,7 @@ def test_an_experiment_stands_for_its_runs_and_what_was_measured_is_not_measured
 ) -> None:
     with Store.open(database[1]) as store:
         done = store.latest()
-        store.experiments.add(
-            Experiment(
-                name="birthplaces",
-                settings={},
-                reader=done.reader,
-                retriever=done.retriever,
-                entailment="lexical",
-                seed=0,
-                fingerprint="f",
-                created=done.started,
-                arms=(Arm(label=done.workflow, workflow=done.workflow, settings={}),),
-            ),
-            [DatasetEntry(question=done.question)],
-        )
+        plan(store, "birthplaces", [done])
         code, _, err = call(capsys, "credit", "birthplaces", *QUICK, *database)
         assert (code, "birthplaces has answered no question yet" in err) == (2, True)
         session = store.experiments.begin_session("birthplaces", owner="here", environment={})

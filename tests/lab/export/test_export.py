@@ -100,7 +100,12 @@ def test_steps_and_credits_as_rows(tmp_path: Path) -> None:
     assert (one["query"], one["ranked"], one["shown"]) == ("first", ["a", "b"], ("a", "b"))
     assert (two["new"], two["dangling"], two["shown"]) == (("c",), ("c",), ())
     assert (last["output"], last["calls"], last["input_tokens"]) == ("gold", 1, 9)
-    whole, part = rows.credit_rows([credit(None, 0.5), credit(0, None, passage="a")])
+    credits = [credit(None, 0.5), credit(0, None, passage="a")]
+    whole, part = rows.credit_rows(a_run(), credits)
+    measured = credits[0].provenance.reader
+    for ran, proxy in ((measured, False), ("another", True), ("", None)):
+        run = a_run().model_copy(update={"reader": ran})
+        assert {row["proxy"] for row in rows.credit_rows(run, credits)} == {proxy}
     assert (whole["step"], whole["passage"], whole["value"]) == (None, None, 0.5)
     assert (part["step"], part["passage"], part["reason"]) == (0, "a", "no sample")
     for columns, found in ((rows.STEPS, [one, two]), (rows.CREDITS, [whole, part])):

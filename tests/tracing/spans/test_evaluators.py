@@ -24,12 +24,18 @@ TRACE, ROOT, SPANS = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", ("1
 PROVENANCE = Provenance(reader="tiny@1", entailment="lexical", seed=5, settings={"samples": 10})
 
 
-def traced(trace_id: str = TRACE, root: str = ROOT, steps: tuple[str, ...] = SPANS) -> Run:
+def traced(
+    trace_id: str = TRACE,
+    root: str = ROOT,
+    steps: tuple[str, ...] = SPANS,
+    reader: str = PROVENANCE.reader,
+) -> Run:
     """A run as the store gives it back: of the spans only the identifiers are left."""
     return Run(
         id="r1",
         question=Question(text="Who?"),
         workflow="w",
+        reader=reader,
         steps=tuple(
             Step(index=i, name="s", kind="retrieve", started=NOW, seconds=0, span_id=span_id)
             for i, span_id in enumerate(steps)
@@ -116,6 +122,7 @@ def test_the_exact_attributes_and_events_of_a_carrier() -> None:
             "seed": 5,
             "settings": {"samples": 10},
         },
+        "proxy": False,
     }
     found.pop("evaluations.0.evaluation.metadata")
     settings = PROVENANCE.settings_hash
@@ -139,6 +146,21 @@ def test_the_exact_attributes_and_events_of_a_carrier() -> None:
         )
         for name, score in (("seper.level", 0.2), ("seper.trajectory", 0.1))
     ]
+
+
+@pytest.mark.parametrize(
+    ("ran", "proxied", "proxy"), [("large@1", "large@1", True), ("", "unknown", None)]
+)
+def test_a_carrier_names_the_reader_that_measured_what_another_ran(
+    ran: str, proxied: str, proxy: bool | None
+) -> None:
+    with recorded() as seen:
+        emit(traced(reader=ran), CREDITS)
+    for span in seen.spans:
+        found = dict(span.attributes or {})
+        assert found["hopscope.proxy_reader"] == PROVENANCE.reader
+        assert found["hopscope.proxied_reader"] == proxied
+        assert json.loads(str(found["evaluations.0.evaluation.metadata"]))["proxy"] is proxy
 
 
 def test_what_was_not_measured_has_a_reason_and_no_score() -> None:
