@@ -4,10 +4,11 @@ VENV ?= .venv
 VLLM ?= .venv-vllm
 TRACES ?= .venv-traces
 TRAINERS ?= .venv-trainers
+MLFLOW ?= .venv-mlflow
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-vllm test-traces test-trainers check format bench lab clean
+.PHONY: help demo test test-portable test-vllm test-traces test-trainers test-mlflow check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -61,6 +62,15 @@ $(TRAINERS)/ready: pyproject.toml constraints.txt
 test-trainers: $(TRAINERS)/ready ## Test against TRL and verifiers, in an environment of their own.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(TRAINERS)/bin/python -m pytest tests/on_trainers
 
+$(MLFLOW)/ready:
+	$(PYTHON) -m venv $(MLFLOW)
+	$(MLFLOW)/bin/pip install --quiet mlflow==3.17.2
+	@touch $@
+
+test-mlflow: $(BIN)/pytest $(MLFLOW)/ready ## Test against a server of MLflow on loopback, in an environment of its own (850 MB).
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 HOPSCOPE_TEST_MLFLOW=$(abspath $(MLFLOW)/bin/python) \
+		$(BIN)/python -m pytest tests/on_mlflow
+
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -82,4 +92,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(VLLM) $(TRACES) $(TRAINERS) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

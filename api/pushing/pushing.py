@@ -203,23 +203,27 @@ class _Pusher:
                 (tell(self._store, run_id, self._judges, capture=self._capture), within, key)
                 for run_id, within, key in chunk
             ]
-            arrived = self._traces([(each, within) for each, within, _ in told])
+            arrived = self._traces(told)
             self._notes([note for each in arrived for note in each.notes])
             for each, within, key in told:
                 if within is not None and any(each is there for there in arrived):
                     self._result(each, within, key, experiment)
             self._progress(self._report)
 
-    def _traces(self, told: Sequence[tuple[Told, Within | None]]) -> list[Told]:
-        """Send traces; those that are there."""
-        contents = {each.run.id: _content(each.trace) for each, _ in told}
-        keys = {each.run.id: digest(TRACE, each.run.id) for each, _ in told}
+    def _traces(self, told: Sequence[tuple[Told, Within | None, str]]) -> list[Told]:
+        """Send traces; those that are there. One that was sent is sent again as part of an
+        experiment, because it tells which."""
+        contents = {each.run.id: _content(each.trace) for each, _, _ in told}
+        keys = {each.run.id: digest(TRACE, each.run.id) for each, _, _ in told}
         known = self._ledger.known(TRACE, [*keys.values()])
+        results = self._ledger.known(RESULT, [key for _, _, key in told])
         there = []
-        for each, within in told:
+        for each, within, key in told:
             id = each.run.id
             before = known.get(keys[id])
-            if before is not None and before.reason is None and before.content == contents[id]:
+            joins = within is not None and key not in results
+            same = before is not None and before.content == contents[id] and not joins
+            if before is not None and before.reason is None and same:
                 self._report.known[TRACE] += 1
                 there.append(each)
                 continue

@@ -124,6 +124,7 @@ def _score(run: Run, trace: Trace, metric: AnswerMetric, *, capture: bool) -> No
     return Note(
         run_id=run.id,
         trace=trace.id,
+        started=trace.run.started,
         span=trace.root,
         whole=True,
         name=metric.name,
@@ -147,6 +148,7 @@ def _credit(credit: Credit, trace: Trace, *, capture: bool) -> Iterator[Note]:
     yield Note(
         run_id=credit.run_id,
         trace=trace.id,
+        started=trace.run.started,
         span=span,
         place=place,
         whole=credit.step is None,

@@ -35,6 +35,8 @@ class Note(Record):
     run_id: str
     trace: str
     """The run's trace, 32 hex digits."""
+    started: datetime
+    """When the run began."""
     span: str
     """The span that is judged, 16 hex digits: the run's, a step's, or a retriever's."""
     place: int | None = None

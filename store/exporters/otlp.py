@@ -216,6 +216,8 @@ def _value(made: Any, value: Any) -> None:
             made.bool_value = value
         case str():
             made.string_value = value
+        case int() if not -(2**63) <= value < 2**63:
+            made.string_value = str(value)  # seeds have 64 bits without a sign
         case int():
             made.int_value = value
         case float():

@@ -1,0 +1,64 @@
+"""A key leaves in the request only: no output, log, error or file of ours shows it."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hopscope.cli.main import main
+from tests.api.services.stored_experiment import NAME
+from tests.servers import langfuse_api, opik_api
+from tests.servers.langfuse_api import Langfuse
+from tests.servers.opik_api import Opik
+
+SECRETS = {
+    "langfuse": (langfuse_api.PUBLIC, langfuse_api.SECRET),
+    "opik": (opik_api.KEY,),
+}
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    try:
+        main(list(arguments))
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+@pytest.mark.parametrize("service", SECRETS)
+def test_a_key_is_shown_nowhere(
+    service: str,
+    filled: Path,
+    tmp_path: Path,
+    langfuse: Langfuse,
+    opik: Opik,
+    bare: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also where the server refuses it and repeats it in its answer."""
+    caplog.set_level(logging.DEBUG)
+    db = ("--db", str(filled))
+    said = []
+    for command in (
+        ["push", service, NAME, "--dry-run"],
+        ["push", service, NAME],
+        ["pull", service, NAME],
+    ):
+        code, told = shown(capsys, *command, *db)
+        assert code == 0, told
+        said.append(told)
+    refused: Callable[[str, str], None] = bare.setenv
+    wrong = {"langfuse": "LANGFUSE_SECRET_KEY", "opik": "OPIK_API_KEY"}[service]
+    refused(wrong, SECRETS[service][-1][:-1] + "x")
+    code, told = shown(capsys, "push", service, NAME, *db)
+    assert (code, "does not take the key" in told) == (2, True), told
+    said.append(told)
+    files = [each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()]
+    everything = "\n".join([*said, caplog.text]).encode() + b"\n".join(files)
+    for secret in SECRETS[service]:
+        for part in (secret, secret[:-1], secret[6:]):
+            assert part.encode() not in everything
