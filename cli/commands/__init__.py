@@ -23,6 +23,8 @@ COMMANDS = {
     "erag": "reports.erag:erag",
     "compare": "reports.compare:compare",
     "gate": "reports.gate:gate",
+    "figure": "view.figure:figure",
+    "report": "view.report:report",
     "list": "listing:list_components",
     "doctor": "doctor:doctor",
     "index": "index:app",

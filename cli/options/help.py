@@ -57,6 +57,8 @@ EXAMPLES = {
     "erag": "hopscope erag first --cutoff 3",
     "compare": "hopscope compare first -t credit_by_step --by hops",
     "gate": "hopscope gate second --baseline first --metric f1 --drop .02",
+    "figure": "hopscope figure workflows first --out workflows.svg",
+    "report": "hopscope report first --out report.html",
     "list": "hopscope list workflows",
     "doctor": "hopscope doctor",
     "index": "hopscope index build corpus.jsonl --out my-index",

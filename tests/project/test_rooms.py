@@ -13,7 +13,7 @@ import pytest
 import hopscope
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("api", "cli", "lab", "runtime", "store", "tracing", "workflows")
+ROOMS = ("api", "cli", "lab", "runtime", "store", "tracing", "view", "workflows")
 MOST = 16
 """Files beside each other that one still finds one's way in."""
 

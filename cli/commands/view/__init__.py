@@ -1,0 +1,1 @@
+"""Commands that show stored runs and experiments: pictures, reports, a local server."""

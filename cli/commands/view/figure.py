@@ -1,0 +1,80 @@
+"""`hopscope figure`: one picture of a stored run or experiment."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hopscope.api import stored
+from hopscope.api.views import render
+from hopscope.cli.options.help import PLACES
+from hopscope.cli.options.places import Database
+
+
+class Figure(StrEnum):
+    belief = "belief"
+    credit = "credit"
+    synergy = "synergy"
+    workflows = "workflows"
+    searches = "searches"
+    frontier = "frontier"
+    trust = "trust"
+    failures = "failures"
+
+
+def figure(
+    name: Annotated[
+        Figure,
+        typer.Argument(
+            metavar="NAME",
+            help="Of a run: belief, credit or synergy. Of an experiment: workflows, searches, "
+            "frontier, trust or failures.",
+        ),
+    ],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|EXP", help="A run's id, its beginning or `last`; or an experiment's name."
+        ),
+    ] = stored.LAST,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            envvar="HOPSCOPE_FIGURE_OUT",
+            help="The file; its ending says the form: .svg, .png or .pdf. By default NAME.svg.",
+            rich_help_panel=PLACES,
+        ),
+    ] = None,
+    db: Database = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            envvar="HOPSCOPE_JSON",
+            help="Print the Vega-Lite specification with its data.",
+        ),
+    ] = False,
+) -> None:
+    """Draw one picture of a stored run or experiment, for a paper.
+
+    Needs the extra view: pip install 'hopscope[view]'.
+    """
+    from hopscope.store.store import Store
+    from hopscope.view import drawing, experiment_figures, run_figures
+
+    path = out or Path(f"{name.value}.svg")
+    form = drawing.form_of(path)
+    with Store.open(db, create=False, reading=True) as store:
+        if name.value in run_figures.FIGURES:
+            spec = run_figures.FIGURES[name.value](run_figures.RunRecords.load(store, source))
+        else:
+            records = experiment_figures.records_of(store, source)
+            spec = experiment_figures.FIGURES[name.value](records)
+    if json:
+        render.print_json(spec)
+        return
+    path.write_bytes(drawing.draw(spec, form))
+    render.note(f"{path}: {spec['description']}")

@@ -1,0 +1,158 @@
+"""Pictures of stored runs and experiments: the numbers of the records, and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopscope.cli.commands.view.figure import Figure
+from hopscope.runtime.errors import UsageError
+from hopscope.store.store import Store
+from hopscope.view import drawing, experiment_figures, run_figures
+from hopscope.view.pictures import answers, specification, trust
+from tests.cli.experiment_example import call
+from tests.view import experiment
+
+NAMES = [*run_figures.FIGURES, *experiment_figures.FIGURES]
+
+
+def figure(name: str, database: Path) -> dict[str, Any]:
+    """The specification of a picture of the IRCoT run or of the experiment."""
+    with Store.open(database, reading=True) as store:
+        if name in run_figures.FIGURES:
+            run = next(each.id for each in store.runs() if each.workflow == "ircot")
+            return run_figures.FIGURES[name](run_figures.RunRecords.load(store, run))
+        records = experiment_figures.records_of(store, experiment.NAME)
+        return experiment_figures.FIGURES[name](records)
+
+
+def test_the_command_names_every_picture() -> None:
+    assert [each.value for each in Figure] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_picture_is_drawn_with_marks_and_a_table(name: str, database: Path) -> None:
+    """A specification with a wrong field or type draws an empty frame, or warns."""
+    spec = figure(name, database)
+    columns, rows = specification.table(spec)
+    assert rows
+    assert spec["description"]
+    assert all(key in columns or key in row for row in rows for key in columns)
+    svg = drawing.draw(spec, "svg").decode()
+    marks = svg.count('role="graphics-symbol"') + svg.count('aria-roledescription="')
+    assert marks > 2
+    assert "NaN" not in svg
+    assert "undefined" not in svg
+
+
+def test_the_waterfall_has_the_values_of_the_report(database: Path) -> None:
+    rows = figure("belief", database)["data"]["values"]
+    assert [row["end"] for row in rows] == pytest.approx([0.1, 0.3, 0.9, 0.9])
+    assert [row["change"] for row in rows[1:]] == pytest.approx([0.2, 0.6, 0.0])
+    assert [row["kind"] for row in rows] == ["level", "gain", "gain", "level"]
+
+
+def test_synergy_is_symmetric_and_tells_who_needs_whom(database: Path) -> None:
+    rows = figure("synergy", database)["data"]["values"]
+    found = {(r["row"], r["column"]): r["value"] for r in rows if r["meter"] == "SePer"}
+    assert found["0 retrieve", "1 retrieve"] == pytest.approx(0.6)
+    assert found["1 retrieve", "0 retrieve"] == found["0 retrieve", "1 retrieve"]
+    assert found["0 retrieve", "2 retrieve"] == 0
+
+
+def test_failures_are_shares_by_step_and_hops(database: Path) -> None:
+    rows = figure("failures", database)["data"]["values"]
+    whole = [row for row in rows if row["step"] == "run" and row["error"] == "retriever"]
+    assert {row["hops"]: (row["share"], row["answers"]) for row in whole} == {
+        "1": (1.0, 2),
+        "2": (1.0, 2),
+    }
+
+
+def test_the_frontier_leaves_out_who_costs_more_and_is_no_better(database: Path) -> None:
+    rows = figure("frontier", database)["data"]["values"]
+    assert {row["system"]: (row["cost"], row["quality"]) for row in rows} == {
+        "naive": (420, 0),
+        "ircot": (1260, 1),
+    }
+    assert all(row["frontier"] for row in rows)
+
+
+def test_many_runs_are_counted_in_cells() -> None:
+    rows = [
+        {"run": str(i), "system": "a", "free": i % 100 / 10, "gold": i % 7 / 7}
+        for i in range(specification.MOST + 1)
+    ]
+    spec = trust.spec(rows, experiment="e", free="grogu")
+    found = spec["data"]["values"]
+    assert len(found) <= trust.SIDE**2
+    assert sum(row["runs"] for row in found) == len(rows)
+
+
+def test_rare_answers_share_a_band_and_right_ones_do_not() -> None:
+    rows = [
+        {"order": 0, "step": "0", "answer": str(i), "mass": (i + 1) / 210, "gold": i == 0}
+        for i in range(20)
+    ]
+    found = answers.spec(rows, question="q")["data"]["values"]
+    assert len(found) == answers.SHOWN + 1
+    assert sum(row["mass"] for row in found) == pytest.approx(1)
+    assert [row["answer"] for row in found if row["gold"]] == ["0"]
+
+
+def test_a_run_that_was_not_measured_says_what_measures_it(database: Path) -> None:
+    with Store.open(database, reading=True) as store:
+        run = store.latest()
+    bare = run_figures.RunRecords(run, [], [], [])
+    for name in run_figures.FIGURES:
+        with pytest.raises(UsageError, match=r"hopscope credit|no measured|a measured"):
+            run_figures.FIGURES[name](bare)
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+def test_the_command_writes_each_form(
+    form: str, database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / f"figure.{form}"
+    arguments = ("workflows", experiment.NAME, "--out", str(out), "--db", str(database))
+    code, _, err = call(capsys, "figure", *arguments)
+    assert code == 0, err
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    assert out.read_bytes().startswith(starts[form])
+    if form == "pdf":
+        assert b"/FontFile" in out.read_bytes()
+
+
+def test_the_command_prints_the_specification(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = call(capsys, "figure", "belief", "--json", "--db", str(database))
+    assert code == 0
+    assert json.loads(out)["$schema"] == specification.SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("workflows", "nothere"), "there are"),
+        (("belief", "nothere"), "hopscope ls"),
+        (("belief", "last", "--out", "figure.bmp"), "must end in .svg, .png or .pdf"),
+    ],
+)
+def test_wrong_use_is_told(
+    arguments: tuple[str, ...],
+    told: str,
+    database: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _, err = call(capsys, "figure", *arguments, "--db", str(database))
+    assert code == 2
+    assert told in err
+
+
+def test_without_vl_convert_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
+    drawing.converter.cache_clear()
+    with pytest.raises(UsageError, match=r"pip install 'hopscope\[view\]'"):
+        drawing.converter()
