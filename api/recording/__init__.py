@@ -4,6 +4,7 @@ tape.py        what happens in a recording, as the spans of a trace
 places.py      the recording that the present code belongs to
 attributes.py  searches, replies and calls of tools as attributes of spans
 replies.py     the reply of a model in the objects of its client
+background.py  measures some of the runs while the program goes on
 keeping.py     the store and experiment that runs go to
 recording.py   `hopscope.recording`
 decorators.py  `hopscope.retrieval` and `hopscope.generation`

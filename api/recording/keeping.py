@@ -3,6 +3,8 @@
 import logging
 from pathlib import Path
 
+from hopscope.api.recording import background
+from hopscope.api.recording.background import Measure
 from hopscope.api.store import Store
 from hopscope.runtime.errors import StoreError, UsageError
 from hopscope.runtime.types import Run
@@ -15,19 +17,27 @@ class Keeper:
     """Stores recorded runs. Threads may share it."""
 
     def __init__(
-        self, store: "str | Path | RecordStore | None" = None, *, experiment: str | None = None
+        self,
+        store: "str | Path | RecordStore | None" = None,
+        *,
+        experiment: str | None = None,
+        measure: str | Measure | None = None,
     ) -> None:
         """
         Args:
             store: a file or URL, by default that of the command line, or an open store.
             experiment: the runs become part of it, so that tables compare them with others.
+            measure: which runs of the open store are measured in the background.
 
         Raises:
-            UsageError: `store` is none, or the experiment holds runs that were made here.
+            UsageError: `store` is none or, with `measure`, is not open; or the experiment holds
+                runs that were made here.
             StoreError: it cannot be opened.
         """
         if not isinstance(store, str | Path | RecordStore | None):
             raise UsageError(f"store: give a file, a URL or an open hopscope.Store, not {store!r}")
+        self.background = None if measure is None else background.of(store, measure)
+        """What measures in the background."""
         self._own = not isinstance(store, RecordStore)
         self.store = store if isinstance(store, RecordStore) else Store.open(store)
         self.experiment = experiment
@@ -43,6 +53,8 @@ class Keeper:
                 self.store.experiments.keep_imported(self.experiment, [run], label=run.workflow)
         except StoreError as error:
             return tell(f"the run {run.id[:12]} is not stored: {error}")
+        if self.background is not None and run.steps and run.status == "ok":
+            self.background.offer(run)
         return None
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from langchain_core.outputs import LLMResult
 from pydantic_core import PydanticSerializationError
 
 from hopscope.api.recording import attributes, places, replies
+from hopscope.api.recording.background import Measure
 from hopscope.api.recording.keeping import Keeper, tell
 from hopscope.api.recording.places import Place
 from hopscope.api.recording.replies import Reply
@@ -50,6 +51,7 @@ class HopscopeHandler(BaseCallbackHandler):
         tools: Iterable[str] = (),
         workflow: str = "langchain",
         experiment: str | None = None,
+        measure: str | Measure | None = None,
     ) -> None:
         """
         Args:
@@ -57,6 +59,7 @@ class HopscopeHandler(BaseCallbackHandler):
             tools: names of the tools that search; by default all do.
             workflow: name of the program: the workflow of its runs is `recorded:NAME`.
             experiment: the runs become part of it, so that tables compare them with others.
+            measure: which runs are measured in the background; see `hopscope.recording`.
 
         Raises:
             UsageError: the store is none.
@@ -66,7 +69,7 @@ class HopscopeHandler(BaseCallbackHandler):
         """Ids of the runs that were stored, in order."""
         self.problems: list[str] = []
         """Why runs were not stored; the log tells them, too."""
-        self._keeper = Keeper(store, experiment=experiment)
+        self._keeper = Keeper(store, experiment=experiment, measure=measure)
         self._tools = frozenset([tools] if isinstance(tools, str) else tools)
         self._workflow = workflow
         self._lock = Lock()

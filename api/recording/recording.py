@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from hopscope.api import given
 from hopscope.api.recording import attributes, places
+from hopscope.api.recording.background import Measure
 from hopscope.api.recording.keeping import Keeper, tell
 from hopscope.api.recording.places import Place
 from hopscope.api.recording.replies import Reply
@@ -110,6 +111,7 @@ def recording(
     store: "str | Path | RecordStore | None" = None,
     workflow: str = "python",
     experiment: str | None = None,
+    measure: str | Measure | None = None,
 ) -> Recording:
     """Record what a program does with a question, as a run like any other.
 
@@ -127,6 +129,9 @@ def recording(
         store: a file or URL, by default the database of the command line, or an open store.
         workflow: name of the program: the run's workflow is `recorded:NAME`.
         experiment: the run becomes part of it, so that tables compare it with others.
+        measure: `sample:0.05` measures one run in twenty in the background, a `hopscope.Measure`
+            with the reader and meters of your choice. `store` must be open then; `store.background`
+            counts, and `store.close()` waits for what is in the queue.
 
     Raises:
         UsageError: the question or the gold answers are none, or the store is none.
@@ -135,4 +140,4 @@ def recording(
     asked = given.question(question, gold)
     if not asked.text.strip():
         raise UsageError("the question is empty: give the text of a question")
-    return Recording(asked, Keeper(store, experiment=experiment), workflow)
+    return Recording(asked, Keeper(store, experiment=experiment, measure=measure), workflow)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hopscope.api.measured_run import MeasuredRun
     from hopscope.api.pushing.pulling import pull
     from hopscope.api.pushing.pushing import push
+    from hopscope.api.recording.background import Measure
     from hopscope.api.recording.decorators import generation, retrieval
     from hopscope.api.recording.guarded import guarded
     from hopscope.api.recording.langchain import HopscopeHandler
@@ -51,6 +52,7 @@ __all__ = [
     "HopscopeHandler",
     "Interrupted",
     "Limits",
+    "Measure",
     "MeasuredRun",
     "Measurement",
     "Passage",
@@ -93,6 +95,7 @@ _HOMES = {
     "HopscopeHandler": "api.recording.langchain",
     "Interrupted": "api.session",
     "Limits": "runtime.budget.ledger",
+    "Measure": "api.recording.background",
     "Measurement": "runtime.types",
     "MeasuredRun": "api.measured_run",
     "Passage": "runtime.types",

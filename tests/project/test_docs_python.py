@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/python.md", "docs/agents/rewards.md")
+PAGES = ("README.md", "docs/python.md", "docs/agents/recording.md", "docs/agents/rewards.md")
 
 
 class Block(NamedTuple):

@@ -15,6 +15,9 @@ PRINTED = {
     "own_retriever": r"Salwin Pictures\nstep 0: (0\.9|1\.0)",
     "own_graph": r"second_hop.*answer +→ Grand Rovmar.*2 retrievals",
     "budget": r"native: Grand Rovmar \(1\d\d\d tokens\).*fixed:2: Grand Rovmar \(\d\d\d tokens\)",
+    "record_program": r"search 0: \+0\.00\nsearch 1: \+(0\.9|1\.0).*recorded:python",
+    "record_agent": r"search - Elsa Wilby - no limit.*search - None - 1 of 1 retrievals are spent",
+    "record_chain": r"passage \w+: \+(0\.9|1\.0)\d\npassage \w+: [+-]0\.0",
     "compare_workflows": r"closed_book +0 of 3.*naive .*ircot +3 of 3",
 }
 
