@@ -378,6 +378,15 @@ class RunError(Record):
     message: Text
 
 
+IMPORTED = "imported:"
+"""Prefix of the workflow of a run that another program made: no command can run it again."""
+
+
+def is_timed(workflow: str, seconds: float) -> bool:
+    """Whether the seconds of a run were measured. The record of an imported run may tell none."""
+    return seconds > 0 or not workflow.startswith(IMPORTED)
+
+
 class Run(Record):
     """The complete record of one question through one workflow, even of a failed one."""
 
@@ -411,6 +420,11 @@ class Run(Record):
     def retrievals(self) -> tuple[Step, ...]:
         """The steps that retrieved, in order."""
         return tuple(step for step in self.steps if step.retrieved)
+
+    @property
+    def timed(self) -> bool:
+        """Whether its seconds and those of its steps were measured."""
+        return is_timed(self.workflow, self.seconds)
 
 
 class Measurement(Record):

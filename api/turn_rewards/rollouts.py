@@ -5,21 +5,20 @@ rollouts that did the same stay two, unlike runs that are imported.
 """
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.specs import Spec
-from hopscope.runtime.types import Run
-from hopscope.store import formats
-from hopscope.store.importers.golds import Golds
-from hopscope.store.trajectories.sources import RunFormat, Source, Unread
+from hopscope.runtime.types import Question, Run
+from hopscope.store.importers import recognition
+from hopscope.store.importers.golds import Golds, answered
+from hopscope.store.importers.recognition import AUTO
+from hopscope.store.trajectories.sources import Advising, RunFormat, Source, Unread
 
-AUTO = "auto"
+_log = logging.getLogger(__name__)
 
 
 def of_file(path: Path, format: str = AUTO, golds: Golds | None = None) -> Iterator[Run | Unread]:
@@ -35,14 +34,24 @@ def of_file(path: Path, format: str = AUTO, golds: Golds | None = None) -> Itera
         CorpusError: the rest of the file cannot be read.
     """
     source = Source(path)
-    for read in _format(source, format).runs([source]):
+    reader = _format(source, format)
+    asked: Question | None = None
+    matched = 0
+    for read in reader.runs([source]):
         if isinstance(read, Run):
-            question = golds.of(read.question) if golds else read.question
+            answers = golds.of(read.question) if golds else ()
+            asked, matched = asked or read.question, matched + bool(answers)
             id = source.where(int(str(read.options["line"])))
+            question = answered(read.question, answers)
             yield read.model_copy(update={"id": id, "question": question})
         else:
             yield read
-    yield from source.broken()
+    if isinstance(reader, Advising):
+        for note in reader.advice():
+            _log.warning(note)
+    if golds and asked and not matched:
+        for note in golds.advice(asked):
+            _log.warning(note)
 
 
 def of_records(records: Sequence[Mapping[str, Any]], format: str = AUTO) -> list[Run | Unread]:
@@ -72,17 +81,12 @@ def _format(source: Source, named: str) -> RunFormat:
         UsageError: there is no such format, or none fits the file.
     """
     if named != AUTO:
-        spec = Spec.parse(named, argument=False)
-        spec = replace(spec, name=spec.name.replace("-", "_"))
-        built: RunFormat = components.named(formats, spec)()
-        return built
-    known: dict[str, RunFormat] = {
-        name: components.load(formats, name).build() for name in components.names(formats)
-    }
-    fitting = next((format for format in known.values() if format.fits(source)), None)
-    if fitting is None:
-        raise UsageError(
-            f"{source.name} looks like none of the formats of rollouts: choose from "
-            f"{', '.join(known)}"
-        )
-    return fitting
+        return recognition.named(named)[1]
+    known = recognition.known()
+    fitting = recognition.fitting(source, known)
+    if fitting is not None:
+        return known[fitting]
+    problem = recognition.misfit(source)
+    if problem == recognition.UNKNOWN:
+        raise UsageError(f"{source.name} {problem} of rollouts: choose from {', '.join(known)}")
+    raise UsageError(f"{source.name}: {problem}")

@@ -59,7 +59,7 @@ def rewards(
         reader: the reader that measures, as for `Session`; it need not be the policy. Give a
             loaded one, or a pair (model, tokenizer), to not load it at each call.
         meter: the meter of the belief.
-        rule: `trajectory`, `shapley` or `leave_one_out`.
+        rule: `trajectory`, `shapley` or `leave-one-out`, also spelled `leave_one_out`.
         entailment: the judge of equal meaning, of meters that need one.
         samples: answers sampled for each belief, by meters that sample.
         seed: of all sampling, the same for all rollouts.
@@ -116,7 +116,8 @@ def checked_rule(name: str) -> Rule:
     try:
         return Rule(name.replace("-", "_"))
     except ValueError:
-        raise UsageError(f"rule {name!r}: choose from {', '.join(Rule)}") from None
+        choices = ", ".join(rule.replace("_", "-") for rule in Rule)
+        raise UsageError(f"rule {name!r}: choose from {choices}") from None
 
 
 def _shared(model: "Reader", callers: int) -> "AbstractContextManager[Reader]":

@@ -1,17 +1,19 @@
 """The tables of `hopscope credit`: one for each meter, with a column for each rule."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from hopscope.api.appraiser import RULES
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import interval, note, out, plain, print_json
 from hopscope.api.views.run_table import context_cut, replies_cut, spent
 from hopscope.tracing import proxies
 from hopscope.tracing.asking import cut_off
+from hopscope.tracing.meters import DEFAULT_METERS
 from hopscope.tracing.reports.appraised import Appraised
 from hopscope.tracing.reports.displays import display
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from hopscope.runtime.types import Credit, Measurement, Run
     from hopscope.tracing.statistics.over_questions import Statistic
 
+COLUMNS = ("level", *RULES, "solo", "total")
+"""The order of rules, whether they were just measured or come from the store."""
 Who = tuple[int | None, str | None]
 
 
@@ -33,7 +37,7 @@ def show(run: "Run", measured: Appraised, *, json: bool, console: "Console | Non
     console = console or out()
     console.print(Text(plain(run.question.text), style="bold"))
     titles = _titles(run)
-    for meter in dict.fromkeys(credit.meter for credit in measured.credits):
+    for meter in _ordered((credit.meter for credit in measured.credits), DEFAULT_METERS):
         found = [credit for credit in measured.credits if credit.meter == meter]
         console.print(Text(meter, style="bold"))
         console.print(_table(run, titles, found, display(meter).digits))
@@ -78,13 +82,13 @@ def show_means(measured: "Sequence[tuple[str, Run, Appraised]]") -> None:
         Column("meter"),
         Column("share of"),
         Column("runs", 1, right=True),
-        *(Column(rule.replace("_", "-"), 1, right=True) for rule in rules),
+        *(Column(rule.replace("_", "-"), 1, right=True) for rule in _ordered(rules, COLUMNS)),
     ]
     rows: list[tuple[str | Text, ...]] = []
     reasons: dict[str, None] = {}
     for (label, meter, place), by_rule in sorted(shares.items(), key=itemgetter(0)):
         cells = []
-        for rule in rules:
+        for rule in _ordered(rules, COLUMNS):
             mean = average(by_rule.get(rule, []))
             cells.append("" if rule not in by_rule else _mean(mean, display(meter).digits))
             reasons |= dict.fromkeys(m.reason for m in by_rule.get(rule, []) if m.reason)
@@ -157,7 +161,7 @@ def _dropped(measured: Appraised) -> dict[str, tuple[str, ...]]:
 
 
 def _table(run: "Run", titles: dict[str, str], credits: "list[Credit]", digits: int) -> Grid:
-    rules = list(dict.fromkeys(credit.rule for credit in credits))
+    rules = _ordered((credit.rule for credit in credits), COLUMNS)
     cells: dict[Who, dict[str, str]] = {}
     for credit in credits:
         measured = credit.measurement
@@ -182,6 +186,12 @@ def _table(run: "Run", titles: dict[str, str], credits: "list[Credit]", digits: 
         *(Column(rule.replace("_", "-"), 1, right=True) for rule in rules),
     ]
     return Grid(columns, rows, stacked=True)
+
+
+def _ordered(names: Iterable[str], first: Sequence[str]) -> list[str]:
+    """Each name once: the known ones in their order, then the others by name."""
+    places = {name: place for place, name in enumerate(first)}
+    return sorted(set(names), key=lambda name: (places.get(name, len(places)), name))
 
 
 def _place(who: Who) -> tuple[bool, int, bool]:

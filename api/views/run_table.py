@@ -148,7 +148,8 @@ def _lines(console: Console, found: "RunReport", shown: "list[Shown]") -> None:
         head = Text(f"{step.index} {step.name}  ", style="bold")
         head.append_text(_deed(step))
         head.append(f"  {tokens(step.usage)} tok " if step.usage.calls else "  ", style="dim")
-        head.append(f"{number(step.seconds)} s", style="dim")
+        if step.seconds is not None:
+            head.append(f"{number(step.seconds)} s", style="dim")
         console.print(head)
         share = step.per_1000_tokens
         for each, before in zip(shown, befores, strict=True):
@@ -226,7 +227,8 @@ def money(cost: float, currency: str) -> str:
     return f"{cost:,.4f} {currency}" if cost >= 0.001 else f"{cost:.2g} {currency}"
 
 
-def spent(usage: "Usage", seconds: float, pairs: "PairCounts | None" = None) -> str:
+def spent(usage: "Usage", seconds: float | None, pairs: "PairCounts | None" = None) -> str:
+    """Calls, tokens and time; a time that nobody measured is left out."""
     counted = f"{usage.input_tokens} + {usage.output_tokens} tokens"
     if usage.thinking_tokens:
         counted += f" ({usage.thinking_tokens} thought)"
@@ -235,4 +237,4 @@ def spent(usage: "Usage", seconds: float, pairs: "PairCounts | None" = None) -> 
     parts = [several(usage.calls, "call"), counted]
     if pairs is not None:
         parts.append(f"{pairs.asked} pairs of texts ({pairs.computed} computed)")
-    return ", ".join([*parts, f"{seconds:.2f} s"])
+    return ", ".join(parts if seconds is None else [*parts, f"{seconds:.2f} s"])

@@ -73,39 +73,12 @@ def credit(
             envvar="HOPSCOPE_CORPUS",
         ),
     ] = None,
-    reader: Annotated[
-        str | None,
-        code_options.component(
-            "--reader",
-            metavar="READER",
-            help="The reader that measures; by default the experiment's, else tiny.",
-            envvar="HOPSCOPE_READER",
-        ),
-    ] = None,
+    reader: of.OwnReader = None,
     thinking: ThinkingSpec = None,
-    entailment: Annotated[
-        str | None,
-        code_options.component(
-            "--entailment",
-            metavar="NAME",
-            help="The judge of equal meaning; by default the experiment's, or the embedded one "
-            "that first measured the run, else lexical.",
-            envvar="HOPSCOPE_ENTAILMENT",
-        ),
-    ] = None,
+    entailment: of.OwnEntailment = None,
     samples: of.OwnSamples = None,
     seed: of.OwnSeed = None,
-    option: Annotated[
-        list[str] | None,
-        code_options.component(
-            "-o",
-            metavar="KEY=VALUE",
-            help="An option of a meter or rule, as in seper.weight=uniform; repeatable; see "
-            "`hopscope list meters` and `list credit`. [env var: HOPSCOPE_METER_OPTIONS, one "
-            "a line]",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
+    option: of.MeterOptions = None,
     gold: Annotated[
         list[str] | None,
         typer.Option(

@@ -87,7 +87,9 @@ def import_command(
     if json:
         render.print_json(report.to_dict())
     else:
-        _show(report)
+        _show(report, gold)
+    for note in report.notes:
+        render.note(render.plain(note))
     for where, problem in report.problems:
         render.note(render.plain(f"not imported: {where}: {problem}"))
     if report.unread > len(report.problems):
@@ -96,7 +98,7 @@ def import_command(
         raise typer.Exit(1)
 
 
-def _show(report: "ImportReport") -> None:
+def _show(report: "ImportReport", gold: Path | None) -> None:
     formats = ", ".join(dict.fromkeys(report.formats.values())) or "no format"
     out = render.out()
     out.print(
@@ -105,7 +107,10 @@ def _show(report: "ImportReport") -> None:
         f"{report.known:,} there already",
         markup=False,
     )
-    out.print(f"{report.answered:,} of them have right answers", markup=False)
+    told = f"{report.answered:,} of them have right answers"
+    if gold is not None:
+        told += f", {report.matched:,} from {render.plain(gold.name)}"
+    out.print(told, markup=False)
     if report.corrected:
         out.print(
             f"{report.corrected:,} of them have other right answers now: credits that were "

@@ -70,7 +70,36 @@ Rules = Annotated[
         rich_help_panel=MEASURING,
     ),
 ]
-
+OwnReader = Annotated[
+    str | None,
+    code_options.component(
+        "--reader",
+        metavar="READER",
+        help="The reader that measures; by default the experiment's, else tiny.",
+        envvar="HOPSCOPE_READER",
+    ),
+]
+OwnEntailment = Annotated[
+    str | None,
+    code_options.component(
+        "--entailment",
+        metavar="NAME",
+        help="The judge of equal meaning; by default the experiment's, or the embedded one "
+        "that first measured the run, else lexical.",
+        envvar="HOPSCOPE_ENTAILMENT",
+    ),
+]
+MeterOptions = Annotated[
+    list[str] | None,
+    code_options.component(
+        "-o",
+        metavar="KEY=VALUE",
+        help="An option of a meter or rule, as in seper.weight=uniform; repeatable; see "
+        "`hopscope list meters` and `list credit`. [env var: HOPSCOPE_METER_OPTIONS, one "
+        "a line]",
+        rich_help_panel=MEASURING,
+    ),
+]
 Presets = Annotated[
     list[str] | None,
     typer.Option(

@@ -137,7 +137,7 @@ def run_row(experiment: str, item: Item, run: Run | None) -> Row:
             "retrievals": len(run.retrievals),
             **_spent(run.usage),
             "started": run.started.isoformat(),
-            "seconds": run.seconds,
+            "seconds": run.seconds if run.timed else None,
         }
     return {name: row.get(name) for name in RUNS}
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select, update
 
-from hopscope.runtime.types import Run, RunError, digest
+from hopscope.runtime.types import IMPORTED, Run, RunError, digest
 from hopscope.store.database.schema import arms, experiments, items, runs
 from hopscope.store.experiments.reading import read_arms
 from hopscope.store.experiments.records import Arm, DatasetEntry, Experiment
@@ -19,7 +19,6 @@ from hopscope.store.experiments.writing import intern_entries
 from hopscope.store.runs.interning import chunks
 from hopscope.store.runs.reading import read_run
 from hopscope.store.runs.writing import write_runs
-from hopscope.store.trajectories.sources import IMPORTED
 
 FAILED = RunError(type="Interrupted", message="the run was interrupted")
 """Stands for the error of an unfinished run, which records none."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, Select, Text, func, select, type_coerce
 
+from hopscope.runtime.types import is_timed
 from hopscope.store.database.schema import (
     IS_RETRIEVAL,
     RETRIEVALS,
@@ -27,7 +28,6 @@ from hopscope.store.experiments.result_rows import (
     Utility,
     Value,
 )
-from hopscope.store.trajectories.sources import IMPORTED
 from hopscope.tracing.reports.displays import shown
 
 NO_SHARES = ("level", "total")
@@ -72,8 +72,7 @@ def read_result_rows(
 
 def _seconds(workflow: str | None, seconds: float | None) -> float | None:
     """The time of a run; None for an imported one whose file told no times."""
-    untold = not seconds and workflow is not None and workflow.startswith(IMPORTED)
-    return None if untold else seconds or 0.0
+    return seconds or 0.0 if is_timed(workflow or "", seconds or 0.0) else None
 
 
 def read_retrievals(

@@ -22,6 +22,7 @@ from hopscope.store.trajectories import fields
 from hopscope.store.trajectories.calls import Call, queried
 from hopscope.store.trajectories.sources import RunFormat, Source, Unread, each_record
 from hopscope.store.trajectories.splitting import RULES, Rule
+from hopscope.store.trajectories.tools import SearchTools
 from hopscope.store.trajectories.trajectory import UNCOUNTED, Trajectory
 
 
@@ -38,12 +39,12 @@ def build(*, tools: str = "", split: str = "") -> RunFormat:
     if split and split not in RULES:
         raise UsageError(f"no rule {split!r} of splitting: choose from {', '.join(RULES)}")
     rules = tuple(rule for rule in get_args(Rule) if not split or rule == split)
-    return _Messages(frozenset(tools.split()), rules)
+    return _Messages(SearchTools(tools), rules)
 
 
 @dataclass(frozen=True)
 class _Messages:
-    tools: frozenset[str]
+    tools: SearchTools
     rules: tuple[Rule, ...]
 
     def fits(self, source: Source) -> bool:
@@ -51,6 +52,9 @@ class _Messages:
 
     def runs(self, sources: Sequence[Source]) -> Iterator[Run | Unread]:
         return each_record(sources, self.run)
+
+    def advice(self) -> Iterator[str]:
+        return self.tools.advice()
 
     def run(self, value: Mapping[str, Any]) -> Run:
         turns = objects(value, "messages")
@@ -81,7 +85,7 @@ class _Messages:
         call = calls.get(id)
         if call is None:
             raise MalformedRecordError(f"the tool answers the call {id!r}, which nobody made")
-        if self.tools and call.name not in self.tools:
+        if not self.tools.search(call.name):
             trajectory.reply(_text(turn), name=call.name, shown=(), usage=Usage())
             return
         trajectory.glued(call.query, _text(turn), rules=self.rules, name=call.name)

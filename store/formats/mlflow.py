@@ -18,6 +18,7 @@ from hopscope.store.traces.reading import Traces, by_object
 from hopscope.store.traces.span import Span
 from hopscope.store.traces.values import loaded
 from hopscope.store.trajectories.sources import RunFormat, Source
+from hopscope.store.trajectories.tools import SearchTools
 
 _KINDS = {
     "RETRIEVER": keys.RETRIEVER,
@@ -33,7 +34,7 @@ def build(*, tools: str = "") -> RunFormat:
     Args:
         tools: names of the tools that search, with spaces between; by default all do.
     """
-    reading = Reading("mlflow", frozenset(tools.split()))
+    reading = Reading("mlflow", SearchTools(tools))
     return Traces(partial(by_object, read=_spans), _looks_so, reading)
 
 

@@ -19,6 +19,7 @@ from hopscope.store.traces.foreign import Reading
 from hopscope.store.traces.reading import Traces, by_object
 from hopscope.store.traces.span import Event, Span
 from hopscope.store.trajectories.sources import RunFormat, Source
+from hopscope.store.trajectories.tools import SearchTools
 
 
 def build(*, tools: str = "") -> RunFormat:
@@ -26,7 +27,7 @@ def build(*, tools: str = "") -> RunFormat:
     Args:
         tools: names of the tools that search, with spaces between; by default all do.
     """
-    reading = Reading("openinference", frozenset(tools.split()))
+    reading = Reading("openinference", SearchTools(tools))
     return Traces(partial(by_object, read=_spans), _looks_so, reading)
 
 

@@ -12,6 +12,7 @@ from hopscope.store.traces.foreign import Reading
 from hopscope.store.traces.reading import Traces, by_object
 from hopscope.store.traces.span import Span
 from hopscope.store.trajectories.sources import RunFormat, Source, Unread
+from hopscope.store.trajectories.tools import SearchTools
 
 
 def build(*, tools: str = "") -> RunFormat:
@@ -19,7 +20,7 @@ def build(*, tools: str = "") -> RunFormat:
     Args:
         tools: names of the tools that search, with spaces between; by default all do.
     """
-    return Traces(_spans, _looks_so, Reading("otlp", frozenset(tools.split())))
+    return Traces(_spans, _looks_so, Reading("otlp", SearchTools(tools)))
 
 
 def _looks_so(source: Source) -> bool:

@@ -7,27 +7,28 @@ there are; the same file again changes nothing, because the id of a run is made 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hopscope.runtime import components, specs
 from hopscope.runtime.errors import CorpusError, UsageError
-from hopscope.runtime.types import Run, digest
-from hopscope.store import formats
-from hopscope.store.importers import servers
-from hopscope.store.importers.golds import Golds
+from hopscope.runtime.types import Question, Run, digest
+from hopscope.store.importers import recognition, servers
+from hopscope.store.importers.golds import Golds, answered
+from hopscope.store.importers.recognition import AUTO
 from hopscope.store.runs.interning import chunks
 from hopscope.store.store import BATCH, Store
-from hopscope.store.trajectories.sources import PLACE, RunFormat, Source, Unread
+from hopscope.store.trajectories.sources import PLACE, Advising, RunFormat, Source, Unread
+from hopscope.store.trajectories.splitting import WHOLE
 from hopscope.store.trajectories.trajectory import NO_TIME
 
-AUTO = "auto"
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".gz", ".pb", ".binpb"})
 """Files of a folder that are read, in all its folders; hidden ones are not."""
 NAMED = 100
 """Problems that a report names; further ones are only counted."""
+SHOWN = 5
+"""Files that an error names, if none of them can be read."""
 
 
 @dataclass
@@ -47,6 +48,8 @@ class ImportReport:
     """Runs with right answers."""
     corrected: int = 0
     """Runs that were stored and have other right answers now; their credits are deleted."""
+    matched: int | None = None
+    """Runs whose right answers come from the file of `gold`; None without one."""
     parted: int = 0
     """Runs with passages that were glued together and had to be parted."""
     unread: int = 0
@@ -55,6 +58,8 @@ class ImportReport:
     """The first 100 of them."""
     formats: dict[str, str] = field(default_factory=dict)
     """The format of each file."""
+    notes: list[str] = field(default_factory=list)
+    """What makes the result other than one may expect, such as a name that nothing has."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -135,12 +140,14 @@ def _import(
     golds: Golds | None,
     progress: Callable[[ImportReport], None] | None,
 ) -> ImportReport:
-    report = ImportReport(name)
-    groups = _grouped(sources, format, report)
-    store.experiments.begin_import(name)
-    for reader, members in groups:
+    report = ImportReport(name, matched=None if golds is None else 0)
+    asked: Question | None = None
+    for reader, members in _grouped(sources, format, report):
         for batch in chunks(_read(reader, members, report), BATCH):
-            runs = [_identified(run, name, golds) for run in batch]
+            if asked is None:
+                store.experiments.begin_import(name)
+                asked = batch[0].question
+            runs = [_identified(run, name, _answered(run, golds, report)) for run in batch]
             _count(report, runs)
             kept = store.experiments.keep_imported(name, runs, label=label)
             report.stored += kept.new
@@ -150,6 +157,12 @@ def _import(
                 report.miss(Unread(f"run {run_id[:12]}", f"the experiment {where} has it already"))
             if progress is not None:
                 progress(report)
+        if isinstance(reader, Advising):
+            report.notes.extend(reader.advice())
+    if asked is None:
+        report.notes.append(f"no run was found, and the experiment {name} stays as it was")
+    elif golds and not report.matched:
+        report.notes.extend(golds.advice(asked))
     return report
 
 
@@ -162,24 +175,24 @@ def _grouped(
         UsageError: there is no such format, or none fits any file.
     """
     if named != AUTO:
-        spec = specs.Spec.parse(named, argument=False)
-        spec = replace(spec, name=spec.name.replace("-", "_"))
-        report.formats = {source.name: str(spec) for source in sources}
-        return [(components.named(formats, spec)(), list(sources))]
-    known = {name: components.load(formats, name).build() for name in components.names(formats)}
+        name, format = recognition.named(named)
+        report.formats = dict.fromkeys((source.name for source in sources), name)
+        return [(format, list(sources))]
+    known = recognition.known()
     groups: dict[str, list[Source]] = {}
     for source in sources:
-        fitting = next((name for name, format in known.items() if format.fits(source)), None)
+        fitting = recognition.fitting(source, known)
         if fitting is None:
-            report.miss(Unread(source.name, "it looks like none of the formats"))
+            report.miss(Unread(source.name, recognition.misfit(source)))
         else:
             report.formats[source.name] = fitting
             groups.setdefault(fitting, []).append(source)
     if not groups:
-        names = ", ".join(source.name for source in sources[:5])
-        raise UsageError(
-            f"{names}: looks like none of the formats; give --format, one of {', '.join(known)}"
-        )
+        first = report.problems[:SHOWN]
+        told = "; ".join(f"{where}: {problem}" for where, problem in first)
+        choices = f"; give --format, one of {', '.join(known)}"
+        readable = any(problem == recognition.UNKNOWN for _, problem in first)
+        raise UsageError(told + (choices if readable else ""))
     return [(known[name], members) for name, members in groups.items()]
 
 
@@ -194,14 +207,20 @@ def _read(reader: RunFormat, sources: Sequence[Source], report: ImportReport) ->
     except CorpusError as error:
         report.miss(Unread(str(error), "what comes before it is stored"))
     for source in sources:
-        for problem in source.broken():  # that the format passed in silence
-            report.miss(problem)
-        report.unread += source.reading.skipped - len(source.reading.problems)
+        if not source.path.stat().st_size:
+            report.miss(Unread(source.name, source.problem))
 
 
-def _identified(run: Run, experiment: str, golds: Golds | None) -> Run:
-    """The run with an id, a time and its right answers."""
-    question = golds.of(run.question) if golds else run.question
+def _answered(run: Run, golds: Golds | None, report: ImportReport) -> Question:
+    """The run's question with its right answers."""
+    answers = golds.of(run.question) if golds else ()
+    if answers:
+        report.matched = (report.matched or 0) + 1
+    return answered(run.question, answers)
+
+
+def _identified(run: Run, experiment: str, question: Question) -> Run:
+    """The run with an id, a time and this question."""
     changes: dict[str, Any] = {} if question == run.question else {"question": question}
     if not run.id:
         changes["id"] = digest(experiment, _content(run))[:32]
@@ -225,7 +244,8 @@ def _count(report: ImportReport, runs: Iterable[Run]) -> None:
         report.runs += 1
         report.retrievals += len(run.retrievals)
         report.answered += bool(run.question.answers)
-        report.parted += "split" in run.options
+        rules = run.options.get("split")
+        report.parted += isinstance(rules, dict) and any(rule != WHOLE for rule in rules.values())
 
 
 def _sources(path: Path) -> Iterator[Source]:

@@ -10,7 +10,7 @@ prompt of the run holds any, each reply saw all that had been found.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
@@ -20,6 +20,7 @@ from hopscope.store.traces import values
 from hopscope.store.traces.span import TOOL_ARGUMENTS, TOOL_NAME, TOOL_RESULT, Span
 from hopscope.store.traces.tree import Tree
 from hopscope.store.trajectories.calls import queried
+from hopscope.store.trajectories.tools import SearchTools
 from hopscope.store.trajectories.trajectory import UNCOUNTED, Trajectory
 
 BEGINNING = 80
@@ -31,8 +32,7 @@ class Reading:
     """How such traces are read."""
 
     format: str
-    tools: frozenset[str] = frozenset()
-    """Names of the tools that search; empty for all."""
+    tools: SearchTools = field(default_factory=SearchTools)
 
     def is_run(self, root: Span, tree: Tree) -> bool:
         """Whether a model or a search is called in it."""
@@ -132,7 +132,7 @@ class Reading:
     def _call(self, trajectory: Trajectory, span: Span, decision: Decision | None) -> None:
         name = span.text(*TOOL_NAME) or span.name
         result = values.said(span.text(*TOOL_RESULT))
-        if self.tools and name not in self.tools:
+        if not self.tools.search(name):
             trajectory.reply(result, name=name, shown=(), usage=Usage(), moment=span.moment)
             return
         query = queried(span.text(*TOOL_ARGUMENTS))

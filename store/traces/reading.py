@@ -46,6 +46,10 @@ class Traces:
             for trace in spool.traces():
                 yield from self._runs(trace, sources)
 
+    def advice(self) -> Iterator[str]:
+        """As `Advising`."""
+        return self.reading.tools.advice()
+
     def _runs(self, trace: list[Spooled], sources: Sequence[Source]) -> Iterator[Run | Unread]:
         places = {each.span.id: (sources[each.source], each.line) for each in trace}
         tree = Tree([each.span for each in trace])
@@ -75,8 +79,11 @@ def by_object(
     source: Source, read: Callable[[dict[str, object]], Iterator[Span]]
 ) -> Iterator[tuple[int, list[Span]] | Unread]:
     """The spans of a file of JSON objects."""
-    for line, value in source.objects():
+    for found in source.records():
+        if isinstance(found, Unread):
+            yield found
+            continue
         try:
-            yield line, list(read(value))
+            yield found.line, list(read(found.value))
         except MalformedRecordError as error:
-            yield Unread(source.where(line), str(error))
+            yield Unread(source.where(found.line), str(error))

@@ -5,5 +5,6 @@ trajectory.py   the record of a run from what happened in it
 splitting.py    the rules that part passages glued into one text
 tags.py         rollouts whose searches and answers stand between tags
 calls.py        calls of tools
+tools.py        the tools that search
 fields.py       fields that several formats share
 """

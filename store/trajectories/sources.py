@@ -8,19 +8,17 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
-from hopscope.runtime.corpora.records.json_records import JsonObject, JsonRecords, Reading
+from hopscope.runtime.corpora.records.json_records import JsonObject, JsonRecords
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.types import Run
 
 HEAD = 20
 """Records at the beginning of a file by which its format is found."""
-IMPORTED = "imported:"
-"""Prefix of the workflow of an imported run: no command can run it again."""
 PLACE = frozenset({"file", "sha256", "line"})
 """Options of an imported run that tell where it was read, and are no part of what it did."""
 
@@ -46,9 +44,6 @@ class Source:
         """
         self.path = path
         self.name = name or path.name
-        self.reading = Reading(skip=True)
-        """The records that are no JSON."""
-        self._named = 0
         if not path.is_file():
             raise UsageError(f"there is no file {path}")
 
@@ -58,39 +53,60 @@ class Source:
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    def objects(self) -> Iterator[JsonObject]:
-        """Its JSON objects with their lines, one at a time; those that cannot be read are noted in
-        `reading`.
+    def records(self) -> Iterator[JsonObject | Unread]:
+        """Its JSON objects with their lines, one at a time, and in their places what is broken.
 
         Raises:
             CorpusError: the rest of the file cannot be read.
         """
-        return iter(JsonRecords(self.path, self.reading))
+        for found in JsonRecords(self.path).each():
+            yield self._unread(found) if isinstance(found, CorpusError) else found
 
-    @cached_property
+    @property
     def head(self) -> tuple[Mapping[str, Any], ...]:
         """Its first objects; none if it holds no JSON."""
-        found: list[Mapping[str, Any]] = []
-        try:
-            for located in JsonRecords(self.path, Reading(skip=True)):
-                found.append(located.value)
-                if len(found) == HEAD:
-                    break
-        except CorpusError:
-            pass
-        return tuple(found)
+        return self._beginning.objects
 
-    def broken(self) -> Iterator[Unread]:
-        """The records that are no JSON and were passed since the last call; of each file the first
-        100."""
-        for error in self.reading.problems[self._named :]:
-            self._named += 1
-            line, _, problem = str(error).removeprefix(f"{self.path}, ").partition(": ")
-            yield Unread(f"{self.name}, {line}", problem)
+    @property
+    def problem(self) -> str:
+        """Why it has no head: what is wrong with its first record, or that there is none."""
+        return self._beginning.problem
+
+    @cached_property
+    def _beginning(self) -> "_Beginning":
+        objects: list[Mapping[str, Any]] = []
+        problem = ""
+        try:
+            for found in self.records():
+                if isinstance(found, JsonObject):
+                    objects.append(found.value)
+                    if len(objects) == HEAD:
+                        break
+                else:
+                    place = found.where.removeprefix(f"{self.name}, ")
+                    problem = problem or f"{place}: {found.problem}"
+        except CorpusError as error:
+            told = str(error).removeprefix(f"{self.path}, ")
+            problem = problem or told.replace(str(self.path), "the file", 1)
+        if not problem:
+            problem = "it holds no record" if self.path.stat().st_size else "the file is empty"
+        return _Beginning(tuple(objects), problem)
+
+    def _unread(self, error: CorpusError) -> Unread:
+        place, _, problem = str(error).removeprefix(f"{self.path}, ").partition(": ")
+        return Unread(f"{self.name}, {place}", problem)
 
     def where(self, line: int) -> str:
         """The place of a record, for messages."""
         return f"{self.name}, line {line}"
+
+
+class _Beginning(NamedTuple):
+    """The beginning of a file."""
+
+    objects: tuple[Mapping[str, Any], ...]
+    problem: str
+    """Of the first record that cannot be read, or that there is none."""
 
 
 class RunFormat(Protocol):
@@ -110,6 +126,15 @@ class RunFormat(Protocol):
         ...
 
 
+@runtime_checkable
+class Advising(Protocol):
+    """A format that has something to say of the files, once they are read."""
+
+    def advice(self) -> Iterator[str]:
+        """What makes the result other than the user may expect, one sentence each."""
+        ...
+
+
 def each_record(
     sources: Iterable[Source], parse: Callable[[Mapping[str, Any]], Run]
 ) -> Iterator[Run | Unread]:
@@ -119,11 +144,12 @@ def each_record(
         parse: makes the run of a record, or raises MalformedRecordError.
     """
     for source in sources:
-        for located in source.objects():
-            yield from source.broken()
-            read = attempt(lambda: parse(located.value), source.where(located.line))  # noqa: B023
-            yield placed(read, source, located.line) if isinstance(read, Run) else read
-        yield from source.broken()
+        for found in source.records():
+            if isinstance(found, Unread):
+                yield found
+                continue
+            read = attempt(lambda: parse(found.value), source.where(found.line))  # noqa: B023
+            yield placed(read, source, found.line) if isinstance(read, Run) else read
 
 
 def attempt(parse: Callable[[], Run], where: str) -> Run | Unread:

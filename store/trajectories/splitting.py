@@ -21,6 +21,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 Rule = Literal["doc_title", "parentheses", "brackets", "words", "dashes", "blank_lines", "whole"]
 RULES: tuple[Rule, ...] = get_args(Rule)
+WHOLE: Rule = "whole"
+"""The rule that parts nothing."""
 LISTS = ("documents", "passages", "results", "result", "docs", "contexts", "hits", "data")
 """Fields of a JSON object that hold its list of passages; the first present one counts."""
 

@@ -21,6 +21,7 @@ from hopscope.runtime import key_lists
 from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.execution.state import merge
 from hopscope.runtime.types import (
+    IMPORTED,
     Decision,
     Hit,
     Passage,
@@ -31,7 +32,6 @@ from hopscope.runtime.types import (
     StepKind,
     Usage,
 )
-from hopscope.store.trajectories.sources import IMPORTED
 from hopscope.store.trajectories.splitting import RULES, Rule, part
 
 UNCOUNTED = Usage(calls=1, uncounted=1)

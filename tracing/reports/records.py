@@ -93,7 +93,8 @@ class StepReport(Record):
     passages: tuple[PassageReport, ...]
     dangling: tuple[str, ...]
     usage: Usage
-    seconds: float
+    seconds: float | None
+    """None where nobody measured them, as in the record of another program."""
     parse_ok: bool | None
     stop_reason: str | None
     refused: tuple[str, ...]
@@ -134,7 +135,8 @@ class Total(Record):
     currency: str
     prices_read: date | None
     """When the price was read from the page of a hosted service; None for other prices."""
-    seconds: float
+    seconds: float | None
+    """As for a step."""
     retrievals: int
     meters: dict[str, TotalUtility | Gain | None]
     """By meter, written beside the other fields; `seper` and `grogu` are always there."""

@@ -176,7 +176,7 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
         ),
         dangling=step.dangling,
         usage=step.usage,
-        seconds=step.seconds,
+        seconds=step.seconds if run.timed else None,
         parse_ok=step.parse_ok,
         stop_reason=step.stop_reason,
         refused=tuple(
@@ -252,7 +252,7 @@ def _total(run: Run, credit: _Credits, price: Price) -> Total:
         cost=_cost(price, run.usage, sum(queries(step) for step in run.steps)),
         currency=price.currency,
         prices_read=price.read,
-        seconds=run.seconds,
+        seconds=run.seconds if run.timed else None,
         retrievals=len(run.retrievals),
         meters={meter: _whole(run, meter, credit) for meter in credit.meters},
     )

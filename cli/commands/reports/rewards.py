@@ -14,7 +14,7 @@ from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.credit_runs import CreditArguments
 from hopscope.api.views import render
 from hopscope.cli.options import code_options, measuring
-from hopscope.cli.options.help import MEASURING, MODELS, PLACES, SELECTION
+from hopscope.cli.options.help import MEASURING, PLACES, SELECTION
 from hopscope.cli.options.models import ThinkingSpec
 from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
@@ -23,12 +23,17 @@ from hopscope.runtime import specs
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from hopscope.tracing.rewards.formats import RewardFormat
     from hopscope.tracing.rewards.turns import TurnRewards
 
 BATCH = 256
 """Rollouts of a file that are scored together."""
 REASONS = 5
 """The largest number of reasons printed."""
+KINDS = 1_000
+"""The most different reasons that are counted."""
+HELD = 10_000
+"""The most unmeasured runs that are held back to write nothing if no run is measured."""
 
 Runs = Annotated[
     list[str],
@@ -53,10 +58,9 @@ def rewards(
     ] = "jsonl",
     meter: Annotated[
         str,
-        typer.Option(
+        code_options.component(
             "--meter",
             metavar="METER",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_REWARDS_METER",
             help="The meter of the belief; see `hopscope list meters`.",
             rich_help_panel=MEASURING,
@@ -64,7 +68,7 @@ def rewards(
     ] = "seper",
     rule: Annotated[
         str,
-        typer.Option(
+        code_options.component(
             "--rule",
             metavar="RULE",
             envvar="HOPSCOPE_REWARDS_RULE",
@@ -74,56 +78,19 @@ def rewards(
     ] = "trajectory",
     reader: Annotated[
         str | None,
-        typer.Option(
+        code_options.component(
             "--reader",
             metavar="READER",
-            callback=code_options.of_component,
             envvar="HOPSCOPE_REWARDS_READER",
             help="Measure the runs with this reader, as `hopscope credit` does, unless that is "
             "done. By default nothing is measured: stored credits are read.",
-            rich_help_panel=MODELS,
         ),
     ] = None,
     thinking: ThinkingSpec = None,
-    entailment: Annotated[
-        str | None,
-        typer.Option(
-            "--entailment",
-            metavar="NAME",
-            callback=code_options.of_component,
-            help="With --reader: the judge of equal meaning; by default the experiment's.",
-            envvar="HOPSCOPE_ENTAILMENT",
-            rich_help_panel=MODELS,
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="With --reader: answers sampled for each belief; by default the experiment's.",
-            envvar="HOPSCOPE_SAMPLES",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="With --reader: the seed of all sampling; by default the run's.",
-            envvar="HOPSCOPE_SEED",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-o",
-            metavar="KEY=VALUE",
-            callback=code_options.of_component,
-            help="With --reader: an option of the meter or rule; repeatable. [env var: "
-            "HOPSCOPE_METER_OPTIONS, one a line]",
-            rich_help_panel=MEASURING,
-        ),
-    ] = None,
+    entailment: measuring.OwnEntailment = None,
+    samples: measuring.OwnSamples = None,
+    seed: measuring.OwnSeed = None,
+    option: measuring.MeterOptions = None,
     read_as: Annotated[
         str,
         typer.Option(
@@ -163,18 +130,17 @@ def rewards(
 
     A reward is a share of the gain in belief in the gold answer. An experiment that was measured
     needs no model; a file of rollouts needs --reader, and its rewards are written in its order and
-    not stored. Rewards that were not measured are null; if a whole run was not, the exit code is 1.
+    not stored. --thinking, --entailment, --samples, --seed and -o go with --reader. Rewards that
+    were not measured are null; if a whole run was not, the exit code is 1.
     """
     from hopscope.api.turn_rewards import scoring
     from hopscope.api.turn_rewards import stored as of_stored
-    from hopscope.runtime import components
     from hopscope.runtime.errors import UsageError
     from hopscope.store.store import Store
-    from hopscope.tracing.rewards import formats
 
     sharing = scoring.checked_rule(rule)
     [named] = measuring.meters([meter])
-    writer: formats.RewardFormat = components.load(formats, form.replace("-", "_")).build()
+    writer = _writer(form)
     if writer.levels and not sharing.telescopes:
         raise UsageError(
             f"{form} takes levels, and shares by {rule} do not sum to the outcome, so there are "
@@ -183,7 +149,7 @@ def rewards(
     if out is not None:
         check_free([out], overwrite=overwrite)
     tally = _Tally(hint=reader is None)
-    if Path(runs[0]).is_file():
+    if _is_file(runs[0], db):
         if reader is None or len(runs) > 1:
             raise UsageError(f"{runs[0]} is a file of rollouts: name it alone, and give --reader")
         scored = _of_file(
@@ -228,6 +194,48 @@ def rewards(
         raise typer.Exit(1)
 
 
+def _writer(form: str) -> "RewardFormat":
+    """
+    Raises:
+        UsageError: there is no such format.
+    """
+    from hopscope.runtime import components
+    from hopscope.runtime.errors import UsageError
+    from hopscope.tracing.rewards import formats
+
+    names = {name.replace("_", "-"): name for name in components.names(formats)}
+    name = names.get(form.replace("_", "-"))
+    if name is None:
+        raise UsageError(f"--format {form}: choose from {', '.join(names)}")
+    writer: RewardFormat = components.load(formats, name).build()
+    return writer
+
+
+def _is_file(name: str, db: str | None) -> bool:
+    """Whether a file of this name is to be read.
+
+    Raises:
+        UsageError: it is the name of a file, but there is none, nor an experiment of that name.
+    """
+    from hopscope.runtime.errors import MissingDatabaseError, UsageError
+    from hopscope.store.importers.importing import SUFFIXES
+    from hopscope.store.store import Store
+
+    path = Path(name)
+    if path.is_file():
+        return True
+    if path.suffix.lower() not in SUFFIXES and len(path.parts) < 2:
+        return False
+    try:
+        with Store.open(db, create=False, reading=True) as store:
+            if store.experiments.known(name) is not None:
+                return False
+    except MissingDatabaseError:
+        pass
+    what = "is a folder: name one file of rollouts" if path.is_dir() else "there is no such file"
+    raise UsageError(f"{name}: {what}")
+
+
 def _of_file(
     path: Path, format: str, gold: Path | None, *, reader: str, **how: Any
 ) -> "Iterator[TurnRewards]":
@@ -257,7 +265,7 @@ class _Tally:
         self._hint = "; give --reader to measure them" if hint else ""
 
     def counted(self, found: "Iterable[TurnRewards]") -> "Iterator[TurnRewards]":
-        """The same rewards, none before the first run that was measured.
+        """The same rewards, none before the first run that was measured or the first 10,000.
 
         Raises:
             UsageError: no run was measured.
@@ -269,10 +277,10 @@ class _Tally:
             self.runs += 1
             self.turns += len(each.turns)
             self.missing += each.provenance is None
-            if each.reason is not None:
+            if each.reason in self._reasons or (each.reason and len(self._reasons) < KINDS):
                 self._reasons[each.reason] += 1
             before.append(each)
-            if self.missing < self.runs:
+            if self.missing < self.runs or len(before) == HELD:
                 yield from before
                 before.clear()
         if self.missing == self.runs:

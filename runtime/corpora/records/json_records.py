@@ -94,6 +94,18 @@ class JsonRecords:
         return CorpusError(f"{self.path}, line {line}: {problem}")
 
     def __iter__(self) -> Iterator[JsonObject]:
+        for found in self.each():
+            if isinstance(found, CorpusError):
+                self.reading.let_pass(found)
+            else:
+                yield found
+
+    def each(self) -> Iterator[JsonObject | CorpusError]:
+        """The objects, and in their places the errors of records that are broken.
+
+        Raises:
+            CorpusError: the rest of the file cannot be read.
+        """
         before = self.reading.bytes_read
         try:
             with (
@@ -104,16 +116,16 @@ class JsonRecords:
                 read = self._list if start.startswith(b"[") else self._lines
                 if start.partition(b"\n")[0].strip() == b"{":
                     read = self._spread
-                for located in read(cast(BinaryIO, unzipped)):
+                for found in read(cast(BinaryIO, unzipped)):
                     self.reading.bytes_read = before + file.tell()
-                    yield located
+                    yield found
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise CorpusError(f"{self.path} is a damaged gzip file: {error}") from None
         except OSError as error:
             raise CorpusError(f"{self.path} cannot be read: {error.strerror}") from None
         self.reading.bytes_read = before + self.size
 
-    def _lines(self, stream: BinaryIO) -> Iterator[JsonObject]:
+    def _lines(self, stream: BinaryIO) -> Iterator[JsonObject | CorpusError]:
         for number in count(1):
             data = stream.readline(LONGEST + 1)
             if not data:
@@ -122,10 +134,12 @@ class JsonRecords:
                 if len(data) > LONGEST:
                     _pass_line(stream, data)
                     raise self.too_long(number)
-                if located := self._line(number, data):
-                    yield located
+                located = self._line(number, data)
             except CorpusError as error:
-                self.reading.let_pass(error)
+                yield error
+            else:
+                if located:
+                    yield located
 
     def _line(self, number: int, data: bytes) -> JsonObject | None:
         try:
@@ -139,18 +153,20 @@ class JsonRecords:
         except (ValueError, RecursionError) as error:
             raise self.fail(number, _unreadable(error)) from None
 
-    def _spread(self, stream: BinaryIO) -> Iterator[JsonObject]:
+    def _spread(self, stream: BinaryIO) -> Iterator[JsonObject | CorpusError]:
         text = _Text(self, stream)
         while text.next_character():
             line = text.line
             value = text.value()
             try:
                 text.check_utf8(line)
-                yield self._located(line, value, text.latest)
+                located = self._located(line, value, text.latest)
             except CorpusError as error:
-                self.reading.let_pass(error)
+                yield error
+            else:
+                yield located
 
-    def _list(self, stream: BinaryIO) -> Iterator[JsonObject]:
+    def _list(self, stream: BinaryIO) -> Iterator[JsonObject | CorpusError]:
         text = _Text(self, stream)
         text.skip("[")
         if text.next_character() != "]":
@@ -162,7 +178,7 @@ class JsonRecords:
                     text.check_utf8(line)
                     located = self._located(line, value, text.latest)
                 except CorpusError as error:
-                    self.reading.let_pass(error)
+                    yield error
                 else:
                     yield located
                 if text.next_character() != ",":

@@ -82,3 +82,35 @@ def test_rollouts_of_a_file_are_named_by_file_and_line(tmp_path: Path) -> None:
     assert [isinstance(each, Unread) for each in found] == [False, True, True, False]
     told = [each.where if isinstance(each, Unread) else each.id for each in found]
     assert told == [f"agent.jsonl, line {line}" for line in (1, 2, 3, 4)]
+
+
+def test_each_broken_line_of_a_file_keeps_its_place(tmp_path: Path) -> None:
+    """Those behind the first 100 were missing, and rewards slipped."""
+    file = tmp_path / "agent.jsonl"
+    broken = "{broken\n" * 150
+    file.write_text(broken + json.dumps(transcript(CITY)) + "\n" + broken)
+    found = list(rollouts.of_file(file))
+    assert [isinstance(each, Run) for each in found] == [line == 151 for line in range(1, 302)]
+    told = [each.where if isinstance(each, Unread) else each.id for each in found]
+    assert told == [f"agent.jsonl, line {line}" for line in range(1, 302)]
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    file = tmp_path / "agent.jsonl"
+    file.write_text("")
+    with pytest.raises(hopscope.UsageError, match=r"agent.jsonl: the file is empty\Z"):
+        list(rollouts.of_file(file))
+
+
+def test_right_answers_to_other_questions_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, golds = tmp_path / "agent.jsonl", tmp_path / "golds.jsonl"
+    file.write_text(json.dumps(transcript(CITY)))
+    golds.write_text(json.dumps({"question": "Why?", "answers": ["so"]}))
+    [run] = rollouts.of_file(file, "messages:tools=serch", golds=Golds.read(golds))
+    assert isinstance(run, Run)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "tools=serch",
+        "golds.jsonl has right answers to none of the questions",
+    ]

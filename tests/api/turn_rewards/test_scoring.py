@@ -106,7 +106,7 @@ def test_a_rollout_that_cannot_be_measured_has_none(reader: Reader) -> None:
 
 def test_mistakes_are_told_before_anything_is_loaded() -> None:
     for arguments, told in (
-        ({"rule": "solo"}, "choose from trajectory, shapley, leave_one_out"),
+        ({"rule": "solo"}, "choose from trajectory, shapley, leave-one-out"),
         ({"meter": "sepper"}, "no 'sepper' among meters"),
         ({"options": {"seper.wait": 1}}, "unknown option 'wait'"),
         ({"threads": 0}, "threads=0: give 1 or more"),

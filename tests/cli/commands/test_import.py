@@ -66,6 +66,11 @@ def test_credit_on_imported_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert code == 0
     assert "messages" in out
     assert "seconds of messages: the imported record tells no times" in out
+    code, out, _ = call(capsys, "show", "last", "--json", "--db", db)
+    told = json.loads(out)
+    assert {told["total"]["seconds"], *(step["seconds"] for step in told["steps"])} == {None}
+    code, out, _ = call(capsys, "show", "last", "--db", db)
+    assert (code, "0.00 s" in out.partition("measured with")[0]) == (0, False), out
     code, out, _ = call(capsys, "erag", "agent", "--reader", "tiny", "--db", db)
     assert code == 0
     code, _, err = call(capsys, "credit", "agent", "--mode", "replay", *measured)
@@ -95,3 +100,16 @@ def test_what_could_not_be_read_ends_in_exit_code_1(
     code, _, err = call(capsys, "import", str(path), "--format", "csv", "--db", db)
     assert code == 2
     assert "no 'csv' among formats: choose from flashrag, messages" in err
+
+
+def test_an_import_tells_what_matched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, gold = transcripts(tmp_path / "agent.jsonl"), tmp_path / "gold.jsonl"
+    gold.write_text('{"question": "Why?", "answers": ["so"]}')
+    asked = ("import", str(path), "--gold", str(gold), "--db", str(tmp_path / "runs.db"))
+    code, out, err = call(capsys, *asked, "--format", "messages:tools=serch")
+    assert code == 0
+    assert "1 of them have right answers, 0 from gold.jsonl" in out
+    assert "gold.jsonl has right answers to none of the questions: it has 'why?', say" in err
+    assert (
+        "tools=serch: nothing calls a tool of that name; other tools that are called: search" in err
+    )

@@ -103,6 +103,50 @@ def test_right_answers_from_a_file(tmp_path: Path, store: Store) -> None:
     assert store.load(first).question.answers == ("Cleo Marwick", "Cleo")
 
 
+def test_the_report_tells_how_many_right_answers_were_found(tmp_path: Path, store: Store) -> None:
+    """A file for other questions was taken in silence, and SePer had nothing to measure by."""
+    path = write(tmp_path / "agent.jsonl", rollout("Who?"), rollout("Where?"))
+    some = write(tmp_path / "some.jsonl", {"question": "where?", "answers": ["here"]})
+    report = hopscope.import_runs(path, store=store, gold=some)
+    assert (report.matched, report.answered, report.notes) == (1, 1, [])
+    none = write(tmp_path / "none.jsonl", {"question": "Why?", "answers": ["so"]})
+    report = hopscope.import_runs(path, store=store, gold=none)
+    assert (report.matched, report.answered) == (0, 0)
+    [note] = report.notes
+    assert note.startswith("none.jsonl has right answers to none of the questions: it has 'why?'")
+    assert hopscope.import_runs(path, store=store).matched is None
+
+
+def test_tools_that_nothing_calls_are_named(tmp_path: Path, store: Store) -> None:
+    """A slip in the name gave runs without a single search."""
+    messages: list[Any] = [{"role": "user", "content": "Who?"}]
+    for name in ("lookup", "clock"):
+        call = {"id": name, "function": {"name": name, "arguments": "{}"}}
+        messages.append({"role": "assistant", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": name, "content": "Led by Cleo."})
+    path = write(tmp_path / "agent.jsonl", {"messages": messages})
+    report = hopscope.import_runs(path, store=store, format="messages:tools=lookup serch")
+    assert report.retrievals == 1
+    assert report.notes == [
+        "tools=serch: nothing calls a tool of that name; other tools that are called: clock"
+    ]
+
+
+def test_only_texts_that_were_parted_count_as_such(tmp_path: Path, store: Store) -> None:
+    call = {"id": "1", "function": {"name": "search", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Who?"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "[1] Led by Cleo.\n[2] Led by Ada."},
+    ]
+    path = write(tmp_path / "agent.jsonl", {"messages": messages})
+    whole = hopscope.import_runs(path, store=store, format="messages:split=whole", name="whole")
+    assert whole.parted == 0
+    [run] = map(store.load, store.ids())
+    assert run.options["split"] == {"1": "whole"}
+    assert hopscope.import_runs(path, store=store, name="parted").parted == 1
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
@@ -182,9 +226,21 @@ def test_a_folder_is_read_file_by_file_each_by_its_format(tmp_path: Path, store:
 def test_what_cannot_be_imported_says_why(tmp_path: Path, store: Store) -> None:
     path = write(tmp_path / "agent.jsonl", rollout("Who?"))
     odd = write(tmp_path / "odd.jsonl", {"something": "else"})
+    empty = write(tmp_path / "empty.jsonl")
+    broken, unzipped, picture = (
+        tmp_path / n for n in ("broken.jsonl", "bad.jsonl.gz", "picture.json")
+    )
+    broken.write_text("{broken\n" * 30, encoding="utf-8")
+    unzipped.write_bytes(b"\x1f\x8b" + b"no gzip" * 9)
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
     for arguments, options, problem in (
         ((path,), {"format": "csv"}, "choose from flashrag"),
         ((odd,), {}, "looks like none of the formats; give --format, one of flashrag"),
+        ((empty,), {}, r"empty.jsonl: the file is empty\Z"),
+        ((broken,), {}, r"broken.jsonl: line 1: broken JSON at column 2[^;]*; each line must be"),
+        ((unzipped,), {}, "bad.jsonl.gz: the file is a damaged gzip file"),
+        ((picture,), {}, r"picture.json: a binary file, and no traces in OTLP protobuf\Z"),
+        ((odd, empty), {}, "odd.jsonl: looks like none.*; empty.jsonl: the file is empty; give"),
         ((tmp_path / "absent",), {}, "there is no file"),
         ((), {}, "name a file"),
         ((path,), {"format": "search-r1:k=3"}, "unknown option 'k'"),
@@ -201,3 +257,23 @@ def test_a_run_that_another_experiment_has_stays_there(tmp_path: Path, store: St
     assert hopscope.import_runs(path, store=store, name="one").stored == 1
     assert hopscope.import_runs(path, store=store, name="two").stored == 1
     assert len(store.ids()) == 2
+
+
+def test_an_import_that_reads_nothing_leaves_no_experiment(tmp_path: Path, store: Store) -> None:
+    for name, text, unread in (("empty", "", 1), ("broken", "{a\n{b\n", 2)):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(text, encoding="utf-8")
+        report = hopscope.import_runs(path, store=store, format="messages")
+        assert (report.runs, report.unread) == (0, unread)
+        assert report.notes == [f"no run was found, and the experiment {name} stays as it was"]
+    assert store.experiments.all() == []
+
+
+def test_all_broken_lines_are_counted_where_they_stand(tmp_path: Path, store: Store) -> None:
+    """More than are named, one after the other, before and after a run."""
+    path = tmp_path / "agent.jsonl"
+    broken = "{broken\n" * 150
+    path.write_text(broken + json.dumps(rollout("Who?")) + "\n" + broken, encoding="utf-8")
+    report = hopscope.import_runs(path, store=store, format="search-r1")
+    assert (report.stored, report.unread, len(report.problems)) == (1, 300, 100)
+    assert store.load(store.ids()[0]).options["line"] == 151

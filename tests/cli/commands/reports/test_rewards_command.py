@@ -93,8 +93,8 @@ def test_without_any_credit_nothing_is_written(
             ("--format", "prime-rl", "--rule", "leave-one-out"),
             "choose --rule trajectory or shapley",
         ),
-        (("--format", "nemo"), "choose from areal, jsonl, prime_rl, trl, verl"),
-        (("--rule", "solo"), "choose from trajectory, shapley, leave_one_out"),
+        (("--format", "nemo"), "choose from areal, jsonl, prime-rl, trl, verl"),
+        (("--rule", "solo"), "choose from trajectory, shapley, leave-one-out"),
         (("--meter", "sepper", "--reader", "tiny"), "no 'sepper' among meters"),
     ],
 )
@@ -110,6 +110,22 @@ def test_unknown_runs_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = call(capsys, "rewards", "nobody")
     assert code == 2
     assert "no run or experiment 'nobody'" in err
+
+
+def test_a_missing_file_is_told_as_such(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where there is no database yet."""
+    for name, told in (
+        ("missing.jsonl", "missing.jsonl: there is no such file"),
+        (f"{tmp_path}/missing", "missing: there is no such file"),
+        (str(tmp_path), "is a folder: name one file of rollouts"),
+    ):
+        code, _, err = call(capsys, "rewards", name, "--reader", "tiny")
+        assert (code, told in err) == (2, True), err
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "none.db"))
+    code, _, err = call(capsys, "rewards", "missing.jsonl", "--reader", "tiny")
+    assert (code, "there is no such file" in err) == (2, True), err
 
 
 def test_a_file_of_rollouts_is_scored_without_being_stored(
