@@ -21,6 +21,7 @@ from hopscope.store.traces import values
 from hopscope.store.traces.foreign import Reading
 from hopscope.store.traces.span import Event, Span
 from hopscope.store.traces.tree import Tree
+from hopscope.store.trajectories.tools import SearchTools
 from hopscope.store.trajectories.trajectory import Trajectory
 
 RECORDED = "recorded:"
@@ -171,7 +172,7 @@ class Tape:
 
     @property
     def _reading(self) -> Reading:
-        return Reading(self.name, self.tools)
+        return Reading(self.name, SearchTools(self.tools))
 
     def _read(self, *, ended: bool = False) -> tuple[Span, Tree]:
         """The root and the tree of its spans.

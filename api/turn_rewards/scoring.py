@@ -19,6 +19,7 @@ from hopscope.api.measured_run import MeasuredRun
 from hopscope.api.turn_rewards import rollouts as rollout_records
 from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.types import Question, Run
+from hopscope.store.importers import recognition
 from hopscope.store.trajectories.sources import Unread
 from hopscope.store.trajectories.trajectory import NO_TIME
 from hopscope.tracing.rewards import turns
@@ -35,7 +36,7 @@ METER = "seper"
 def rewards(
     rollouts: "Sequence[Run | MeasuredRun | Unread | Mapping[str, Any]]",
     *,
-    format: str = rollout_records.AUTO,
+    format: str = recognition.AUTO,
     reader: ReaderPart = parts.TINY,
     meter: str = METER,
     rule: str = Rule.trajectory,

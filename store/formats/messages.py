@@ -39,7 +39,7 @@ def build(*, tools: str = "", split: str = "") -> RunFormat:
     if split and split not in RULES:
         raise UsageError(f"no rule {split!r} of splitting: choose from {', '.join(RULES)}")
     rules = tuple(rule for rule in get_args(Rule) if not split or rule == split)
-    return _Messages(SearchTools(tools), rules)
+    return _Messages(SearchTools(tools.split()), rules)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def build(*, tools: str = "") -> RunFormat:
     Args:
         tools: names of the tools that search, with spaces between; by default all do.
     """
-    reading = Reading("mlflow", SearchTools(tools))
+    reading = Reading("mlflow", SearchTools(tools.split()))
     return Traces(partial(by_object, read=_spans), _looks_so, reading)
 
 

@@ -27,7 +27,7 @@ def build(*, tools: str = "") -> RunFormat:
     Args:
         tools: names of the tools that search, with spaces between; by default all do.
     """
-    reading = Reading("openinference", SearchTools(tools))
+    reading = Reading("openinference", SearchTools(tools.split()))
     return Traces(partial(by_object, read=_spans), _looks_so, reading)
 
 

@@ -20,7 +20,7 @@ def build(*, tools: str = "") -> RunFormat:
     Args:
         tools: names of the tools that search, with spaces between; by default all do.
     """
-    return Traces(_spans, _looks_so, Reading("otlp", SearchTools(tools)))
+    return Traces(_spans, _looks_so, Reading("otlp", SearchTools(tools.split())))
 
 
 def _looks_so(source: Source) -> bool:

@@ -1,6 +1,6 @@
 """The tools of an agent that search."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 NAMED = 20
 """Names of other tools that the advice lists."""
@@ -9,12 +9,12 @@ NAMED = 20
 class SearchTools:
     """Tells the tools that search by their names, and remembers which were called."""
 
-    def __init__(self, names: str = "") -> None:
+    def __init__(self, names: Iterable[str] = ()) -> None:
         """
         Args:
-            names: with spaces between; empty for all tools.
+            names: empty for all tools.
         """
-        self._searching = dict.fromkeys(names.split(), False)
+        self._searching = dict.fromkeys(names, False)
         self._others: dict[str, None] = {}
 
     def search(self, name: str) -> bool:

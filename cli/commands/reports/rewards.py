@@ -277,7 +277,8 @@ class _Tally:
             self.runs += 1
             self.turns += len(each.turns)
             self.missing += each.provenance is None
-            if each.reason in self._reasons or (each.reason and len(self._reasons) < KINDS):
+            counted = each.reason in self._reasons or len(self._reasons) < KINDS
+            if each.reason is not None and counted:
                 self._reasons[each.reason] += 1
             before.append(each)
             if self.missing < self.runs or len(before) == HELD:
