@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from hopscope.api.appraiser import RULES
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import interval, note, out, plain, print_json
 from hopscope.api.views.run_table import context_cut, replies_cut, spent
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from hopscope.runtime.types import Credit, Measurement, Run
     from hopscope.tracing.statistics.over_questions import Statistic
 
-COLUMNS = ("level", *RULES, "solo", "total")
+COLUMNS = ("level", "trajectory", "leave_one_out", "shapley", "solo", "total")
 """The order of rules, whether they were just measured or come from the store."""
 Who = tuple[int | None, str | None]
 
