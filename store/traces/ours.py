@@ -51,7 +51,11 @@ def run(root: Span, tree: Tree) -> Run:
         raise MalformedRecordError(
             "the run was traced without content (--no-trace-content), so that its texts are lost"
         )
-    found = [span for span in tree.below(root) if keys.STEP_INDEX in span.attributes]
+    found = [
+        span
+        for span in tree.below(root)
+        if keys.STEP_INDEX in span.attributes and span.meaning != "evaluation"
+    ]
     told = root.number(keys.RUN_STEPS)
     if told != len(found):
         raise MalformedRecordError(f"{len(found)} of the run's {told} steps are there")

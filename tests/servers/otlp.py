@@ -9,6 +9,7 @@ from threading import Thread
 from typing import Any
 
 import grpc
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -29,6 +30,7 @@ class Received:
     """What a collector got."""
 
     requests: list[Any] = field(default_factory=list)
+    logs: list[Any] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     url: str = ""
 
@@ -92,9 +94,12 @@ def http_receiver(status: int = 200) -> Iterator[Received]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            assert self.path == "/v1/traces"
             assert self.headers["Content-Type"] == "application/x-protobuf"
-            received.requests.append(ExportTraceServiceRequest.FromString(body))
+            if self.path == "/v1/logs":
+                received.logs.append(ExportLogsServiceRequest.FromString(body))
+            else:
+                assert self.path == "/v1/traces"
+                received.requests.append(ExportTraceServiceRequest.FromString(body))
             received.headers.update({k.lower(): v for k, v in self.headers.items()})
             self.send_response(status)
             self.send_header("Content-Length", "0")

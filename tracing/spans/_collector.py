@@ -25,20 +25,20 @@ _PREFIX = "OTEL_EXPORTER_OTLP_"
 _LOGGERS = ("opentelemetry.exporter", "opentelemetry.sdk")
 
 
-def _variable(name: str) -> str:
-    """The variable for traces, else the one for all signals."""
-    return os.environ.get(f"{_PREFIX}TRACES_{name}") or os.environ.get(f"{_PREFIX}{name}") or ""
+def _variable(name: str, signal: str = "TRACES") -> str:
+    """The variable for a signal, else the one for all."""
+    return os.environ.get(f"{_PREFIX}{signal}_{name}") or os.environ.get(f"{_PREFIX}{name}") or ""
 
 
-def protocol() -> str:
+def protocol(signal: str = "TRACES") -> str:
     """The protocol of the environment; else gRPC for port 4317, else HTTP, the standard's default.
 
     Raises:
         UsageError: the protocol is neither gRPC nor HTTP with protobuf.
     """
-    stated = _variable("PROTOCOL").strip().lower()
+    stated = _variable("PROTOCOL", signal).strip().lower()
     if not stated:
-        return "grpc" if ":4317" in _variable("ENDPOINT") else "http/protobuf"
+        return "grpc" if ":4317" in _variable("ENDPOINT", signal) else "http/protobuf"
     if stated not in ("grpc", "http/protobuf"):
         raise UsageError(f"{_PREFIX}PROTOCOL={stated}: choose grpc or http/protobuf")
     return stated

@@ -1,18 +1,31 @@
 """Credits as spans, for any backend of traces.
 
 A span that has ended cannot be changed, and a run may be appraised long after it. So, as in
-OpenInference, a carrier span (kind EVALUATOR, in a trace of its own) holds the evaluations of a
-step, with exactly one link: to the step's span. An unmeasured credit has no score but a reason.
-Each evaluation is also a `gen_ai.evaluation.result` event on its carrier; it is not a log record,
-because the backends that accept these traces accept no logs.
+OpenInference, a carrier span (kind EVALUATOR) holds the evaluations of a step. It belongs to the
+run's trace, however late it is made: its parent is the step's span, and its only link is to that,
+too. Its input is what was judged, its output the scores. An unmeasured credit has no score but a
+reason.
+Each evaluation is also a `gen_ai.evaluation.result` event on its carrier, and a log event of that
+name in the context of the judged span, which goes nowhere unless logs are sent (see `telemetry`).
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from time import time_ns
 
+from opentelemetry._logs import LogRecord, get_logger
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanContext, TraceFlags
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
 
+from hopscope import __version__
 from hopscope.runtime.spans import keys as keys
 from hopscope.runtime.spans.content import Attributes, as_json, text
 from hopscope.runtime.spans.scopes import tracer
@@ -38,22 +51,27 @@ def emit(run: Run, credits: Iterable[Credit], *, capture: bool = True) -> int:
     """Write one carrier for each step with credits and one for the run's credits. Returns their
     number.
 
-    Only the run's identifiers and reader are used, so a run loaded from the store will do. Steps
-    that were not traced get no carrier, because there is no span to link to. A carrier names the
-    reader that measured if it is a proxy, another one than ran. Without `capture` the reasons of
-    unmeasured credits are withheld, because they may quote a model's input.
+    A run loaded from the store will do. Steps that were not traced get no carrier, because there is
+    no span to stand below. A carrier names the reader that measured if it is a proxy, another one
+    than ran. Without `capture` the question, queries and outputs are left out, and the reasons of
+    unmeasured credits, because they may quote a model's input.
     """
     by_step: dict[int | None, list[Credit]] = defaultdict(list)
     for credit in credits:
         by_step[credit.step].append(credit)
     targets: dict[int | None, str] = {step.index: step.span_id for step in run.steps}
     targets[None] = run.span_id
+    judged: dict[int | None, str | None] = {
+        step.index: step.query if step.retrieved else step.output for step in run.steps
+    }
+    judged[None] = run.question.text
     emitted = 0
     for index, shares in by_step.items():
         target = _context(run.trace_id, targets.get(index, ""))
         if target is not None:
             name = "evaluation run" if index is None else f"evaluation step {index}"
-            emitted += _carry(name, run, target, shares, capture=capture)
+            about = judged.get(index) if capture else None
+            emitted += _carry(name, run, target, shares, about, capture=capture)
     return emitted
 
 
@@ -72,27 +90,43 @@ def _context(trace_id: str, span_id: str) -> SpanContext | None:
 
 
 def _carry(
-    name: str, run: Run, target: SpanContext, credits: Sequence[Credit], *, capture: bool
+    name: str,
+    run: Run,
+    target: SpanContext,
+    credits: Sequence[Credit],
+    about: str | None,
+    *,
+    capture: bool,
 ) -> bool:
-    """Write one carrier. False if the span is not recorded."""
-    span = tracer().start_span(name, context=Context(), links=[Link(target)])
+    """Write one carrier about a text. False if the span is not recorded."""
+    below = set_span_in_context(NonRecordingSpan(target), Context())
+    span = tracer().start_span(name, context=below, links=[Link(target)])
     recorded = span.is_recording()
     if recorded:
         span.set_attributes({keys.SPAN_KIND: keys.EVALUATOR, keys.RUN_ID: run.id})
         step = credits[0].step
         if step is not None:
             span.set_attribute(keys.STEP_INDEX, step)
+        if about is not None:
+            span.set_attributes({keys.INPUT_VALUE: text(about), keys.INPUT_MIME_TYPE: keys.TEXT})
+        scores = {title(credit): credit.measurement.value for credit in credits}
+        span.set_attributes({keys.OUTPUT_VALUE: as_json(scores), keys.OUTPUT_MIME_TYPE: keys.JSON})
         for position, credit in enumerate(credits):
-            _evaluate(span, position, credit, ran=run.reader, capture=capture)
+            event = _evaluate(span, position, credit, ran=run.reader, capture=capture)
+            get_logger("hopscope", __version__).emit(
+                LogRecord(context=below, event_name=EVENT, attributes=event, timestamp=time_ns())
+            )
         measured_by = dict.fromkeys(c.provenance.reader for c in credits)
         if proxies := [reader for reader in measured_by if reader != run.reader]:
             span.set_attribute(keys.PROXY_READER, ", ".join(proxies))
             span.set_attribute(keys.PROXIED_READER, run.reader or UNKNOWN)
+        span.set_status(StatusCode.OK)
     span.end()
     return recorded
 
 
-def _evaluate(span: Span, position: int, credit: Credit, *, ran: str, capture: bool) -> None:
+def _evaluate(span: Span, position: int, credit: Credit, *, ran: str, capture: bool) -> Attributes:
+    """Write an evaluation on its carrier; the attributes of its event."""
     measured = credit.measurement
     prefix = f"{EVALUATIONS}.{position}."
     attributes: Attributes = {
@@ -116,3 +150,4 @@ def _evaluate(span: Span, position: int, credit: Credit, *, ran: str, capture: b
         attributes[prefix + EXPLANATION] = event[EVENT_EXPLANATION] = why
     span.set_attributes(attributes)
     span.add_event(EVENT, event)
+    return event

@@ -6,6 +6,10 @@ collector, no SDK is even imported. The variables are `OTEL_EXPORTER_OTLP_ENDPOI
 forms, `OTEL_TRACES_EXPORTER`, `OTEL_SDK_DISABLED`, `OTEL_SERVICE_NAME`,
 `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_*`, `OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT`
 and `PHOENIX_PROJECT_NAME`; the SDK itself reads most of them from the process's environment.
+
+Evaluations are sent as log events, too, where `OTEL_LOGS_EXPORTER` is otlp or
+`OTEL_EXPORTER_OTLP_LOGS_ENDPOINT` is set. `OTEL_EXPORTER_OTLP_ENDPOINT` alone does not ask for it,
+because many backends of traces take no logs.
 """
 
 import logging
@@ -49,6 +53,14 @@ def sends_spans(env: Mapping[str, str] = os.environ) -> bool:
     return exporters == [""] and any(_setting(env, name) for name in _ENDPOINTS)
 
 
+def sends_logs(env: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment names a collector to send log events to."""
+    exporters = [name.strip() for name in _setting(env, "OTEL_LOGS_EXPORTER").split(",")]
+    if "otlp" in exporters:
+        return True
+    return exporters == [""] and bool(_setting(env, "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"))
+
+
 @contextmanager
 def telemetry(
     trace_file: Path | None = None, *, warn: Callable[[str], None] = _log.warning
@@ -62,8 +74,8 @@ def telemetry(
     Raises:
         UsageError: the file cannot be written, or a variable has a value that cannot be used.
     """
-    sends = sends_spans()
-    if trace_file is None and not sends:
+    sends, logs = sends_spans(), sends_logs()
+    if trace_file is None and not sends and not logs:
         yield
         return
     if _setting(os.environ, "OTEL_SDK_DISABLED") == "true":
@@ -85,4 +97,8 @@ def telemetry(
             from hopscope.tracing.spans._collector import send_spans
 
             stack.enter_context(send_spans(provider, warn))
+        if logs:
+            from hopscope.tracing.spans._logs import send_logs
+
+            stack.enter_context(send_logs(provider.resource, warn))
         yield

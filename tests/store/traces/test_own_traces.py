@@ -16,10 +16,19 @@ from hopscope.runtime.execution.run import run as run_workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.specs import Spec
-from hopscope.runtime.types import Generation, GenerationRequest, Run
+from hopscope.runtime.types import (
+    Credit,
+    Generation,
+    GenerationRequest,
+    Measurement,
+    Provenance,
+    Run,
+)
+from hopscope.store.exporters import otlp as exported
 from hopscope.store.formats import otlp
 from hopscope.store.store import Store
 from hopscope.store.trajectories.sources import Source, Unread
+from hopscope.tracing.spans.evaluators import emit
 from hopscope.tracing.spans.provider import installed
 from hopscope.tracing.spans.trace_file import append_spans
 
@@ -83,6 +92,33 @@ def test_a_trace_file_comes_back_as_the_run(tmp_path: Path, workflow: str, corpu
     assert abs((found.started - run.started).total_seconds()) < 1
     same = found.model_copy(update={"started": run.started})
     assert carried(same) == carried(run)
+    # The same run, told again from its record.
+    (tmp_path / "made.pb").write_bytes(exported.protobuf([exported.trace(run)]))
+    [again] = otlp.build().runs([Source(tmp_path / "made.pb")])
+    assert isinstance(again, Run)
+    assert again.started == run.started
+    assert carried(again) == carried(run)
+
+
+def test_credits_below_the_steps_are_no_steps(tmp_path: Path) -> None:
+    """They stand in the run's trace, also those that are measured later."""
+    path = tmp_path / "trace.jsonl"
+    run = traced(path, "naive", "hopland")
+    [before] = otlp.build().runs([Source(path)])
+    credits = [
+        Credit(
+            run_id=run.id,
+            step=step,
+            rule="level",
+            meter="seper",
+            measurement=Measurement(value=0.5),
+            provenance=Provenance(reader="r"),
+        )
+        for step in (None, 0)
+    ]
+    with installed() as provider, append_spans(provider, path, print):
+        assert emit(run, credits) == 2
+    assert list(otlp.build().runs([Source(path)])) == [before]
 
 
 def as_protobuf(path: Path) -> list[bytes]:

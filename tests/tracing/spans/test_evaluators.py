@@ -1,4 +1,4 @@
-"""Credits as carrier spans that link to what they judge."""
+"""Credits as carrier spans below what they judge."""
 
 import json
 from datetime import UTC, datetime
@@ -11,13 +11,14 @@ from openinference.semconv.trace import (
     SpanAttributes,
 )
 from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import StatusCode
 
 from hopscope.runtime import spans
 from hopscope.runtime.types import Credit, Measurement, Provenance, Question, Run, Step
 from hopscope.tracing.spans import evaluators
 from hopscope.tracing.spans.evaluators import emit
 from hopscope.tracing.spans.telemetry import telemetry
-from tests.servers.otlp import attributes, grpc_receiver, recorded
+from tests.servers.otlp import attributes, grpc_receiver, http_receiver, recorded
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TRACE, ROOT, SPANS = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", ("1" * 16, "2" * 16)
@@ -85,7 +86,8 @@ def links(span: ReadableSpan) -> list[tuple[str, str]]:
     return [(f"{k.context.trace_id:032x}", f"{k.context.span_id:016x}") for k in span.links]
 
 
-def test_each_step_has_one_carrier_with_one_link_in_a_trace_of_its_own() -> None:
+def test_each_step_has_one_carrier_below_it_in_the_run_s_trace() -> None:
+    """They were roots of traces of their own, so that one run looked like nine."""
     with recorded() as seen, spans.step("around", "judge", index=9, capture=False):
         assert emit(traced(), CREDITS) == 3
     by_name = {span.name: span for span in seen.spans if span.name != "around"}
@@ -94,13 +96,31 @@ def test_each_step_has_one_carrier_with_one_link_in_a_trace_of_its_own() -> None
         "evaluation step 0": [(TRACE, SPANS[0])],
         "evaluation step 1": [(TRACE, SPANS[1])],
     }
-    assert all(span.parent is None for span in by_name.values())
-    assert len({span.context.trace_id for span in seen.spans if span.context}) == 4
+    for span in by_name.values():
+        assert span.context is not None
+        assert span.parent is not None
+        assert [(f"{span.context.trace_id:032x}", f"{span.parent.span_id:016x}")] == links(span)
+        assert span.status.status_code is StatusCode.OK
     run_names = [
         (by_name["evaluation run"].attributes or {})[f"evaluations.{i}.evaluation.name"]
         for i in range(2)
     ]
     assert run_names == ["seper.baseline", "seper.total"]
+
+
+def test_a_carrier_tells_what_was_judged_and_the_scores() -> None:
+    with recorded() as seen:
+        emit(traced(), CREDITS)
+    with recorded() as seen_without:
+        emit(traced(), CREDITS, capture=False)
+    told = dict(seen.named("evaluation run").attributes or {})
+    hidden = dict(seen_without.named("evaluation run").attributes or {})
+    assert told["input.value"] == "Who?"
+    assert json.loads(str(told["output.value"])) == {"seper.baseline": 0.1, "seper.total": 0.6}
+    assert "input.value" not in hidden
+    assert hidden["output.value"] == told["output.value"]
+    step = dict(seen.named("evaluation step 1").attributes or {})
+    assert json.loads(str(step["output.value"])) == {"seper.shapley": None}
 
 
 def test_the_exact_attributes_and_events_of_a_carrier() -> None:
@@ -130,6 +150,8 @@ def test_the_exact_attributes_and_events_of_a_carrier() -> None:
         "openinference.span.kind": "EVALUATOR",
         "hopscope.run.id": "r1",
         "hopscope.step.index": 0,
+        "output.value": '{"seper.level":0.2,"seper.trajectory":0.1}',
+        "output.mime_type": "application/json",
         "evaluations.0.evaluation.name": "seper.level",
         "evaluations.0.evaluation.score": 0.2,
         "evaluations.0.evaluation.annotator_kind": "CODE",
@@ -206,8 +228,37 @@ def test_a_collector_gets_links_and_events(monkeypatch: pytest.MonkeyPatch) -> N
     [carrier] = [span for span in received.spans if span.name == "evaluation step 0"]
     [link] = carrier.links
     assert (link.trace_id.hex(), link.span_id.hex()) == (TRACE, SPANS[0])
-    assert carrier.parent_span_id == b""
+    assert (carrier.trace_id, carrier.parent_span_id) == (link.trace_id, link.span_id)
     assert attributes(carrier.events[1].attributes)["gen_ai.evaluation.score.value"] == 0.1
+
+
+def test_evaluations_are_log_events_where_logs_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    with http_receiver() as received:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", received.url)
+        with telemetry():
+            emit(traced(), CREDITS)
+        assert received.logs == []
+        monkeypatch.setenv("OTEL_LOGS_EXPORTER", "otlp")
+        with telemetry():
+            emit(traced(), CREDITS)
+        emit(traced(), CREDITS)
+    events = [
+        event
+        for request in received.logs
+        for resource in request.resource_logs
+        for scope in resource.scope_logs
+        for event in scope.log_records
+    ]
+    assert len(events) == len(CREDITS)
+    assert {event.event_name for event in events} == {"gen_ai.evaluation.result"}
+    assert {event.trace_id.hex() for event in events} == {TRACE}
+    told = {
+        attributes(event.attributes)["gen_ai.evaluation.name"]: event.span_id.hex()
+        for event in events
+    }
+    assert told["seper.total"] == ROOT
+    assert told["seper.trajectory"] == SPANS[0]
+    assert told["seper.shapley"] == SPANS[1]
 
 
 def test_names_are_those_of_openinference() -> None:
