@@ -55,7 +55,7 @@ class _Watched(LogRecordExporter):
         return self._inner.force_flush(timeout_millis)
 
     def shutdown(self) -> None:
-        self._inner.shutdown()
+        self._inner.shutdown()  # type: ignore[no-untyped-call]
 
 
 def _exporter() -> LogRecordExporter:
