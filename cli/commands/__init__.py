@@ -33,6 +33,7 @@ COMMANDS = {
     "export": "export:app",
     "push": "services.pushing:push",
     "pull": "services.pushing:pull",
+    "labels": "services.labels:labels",
     "rewards": "reports.rewards:rewards",
     "eor": "eor:app",
     "lab": "lab:app",

@@ -82,6 +82,7 @@ EXAMPLES = {
     "export preferences": "hopscope export preferences first --out rewriter -k 10",
     "push": "hopscope push phoenix first --to http://127.0.0.1:6006 --dry-run",
     "pull": "hopscope pull phoenix first --to http://127.0.0.1:6006",
+    "labels": "hopscope labels first",
     "rewards": "hopscope rewards first --rule shapley --format prime-rl --out rewards.jsonl",
     "eor": "hopscope eor fit hopland --out weights.json --limit 50",
     "eor fit": "hopscope eor fit hopland --out weights.json --limit 50",

@@ -1,1 +1,1 @@
-"""`hopscope push` and `pull`."""
+"""`hopscope push`, `pull` and `labels`."""

@@ -111,8 +111,8 @@ def pull(
 ) -> None:
     """Store what people said in a service about runs that were sent there.
 
-    Labels, scores and notes are stored with author and time; tables show them beside
-    the credit.
+    Labels, scores and notes are stored with author and time; `hopscope labels` shows them
+    beside the credit.
     """
     from hopscope.api.pushing.pulling import pull as fetch
 
