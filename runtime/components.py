@@ -12,7 +12,7 @@ with the reason why it is not used.
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import ModuleInfo, iter_modules
 from types import ModuleType
@@ -68,6 +68,7 @@ def own(package: ModuleType) -> list[str]:
     )
 
 
+@cache  # a source does not change while it runs
 def _builds(package: ModuleType, folder: ModuleInfo) -> bool:
     """Whether a folder's `__init__` defines `build`, by its source: it is not imported."""
     spec = folder.module_finder.find_spec(f"{package.__name__}.{folder.name}", None)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hopscope.store.experiments.experiments import Experiments
     from hopscope.store.labels import Labels
     from hopscope.store.pushes import Pushes
+    from hopscope.store.runs.browsing import RunPage, RunQuery
     from hopscope.store.verify import Fault
 
 BATCH = 100
@@ -252,6 +253,20 @@ class Store:
         """The newest runs first, of one workflow or status if given; None for all."""
         with self._database.reading() as connection:
             return read_summaries(connection, limit=limit, workflow=workflow, status=status)
+
+    def page(self, query: "RunQuery") -> "RunPage":
+        """A page of the list of runs, filtered and ordered in SQL."""
+        from hopscope.store.runs.browsing import read_page
+
+        with self._database.reading() as connection:
+            return read_page(connection, query)
+
+    def workflows(self) -> list[str]:
+        """The workflows of all runs, by name."""
+        from hopscope.store.runs.browsing import read_workflows
+
+        with self._database.reading() as connection:
+            return read_workflows(connection)
 
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first."""

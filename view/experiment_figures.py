@@ -6,6 +6,7 @@ from typing import Any
 
 from hopscope.lab import comparison
 from hopscope.lab.answer_metric import answer_metric
+from hopscope.lab.table_forms.table import Table
 from hopscope.runtime.errors import UsageError
 from hopscope.store.experiments.records import Item
 from hopscope.store.experiments.result_rows import ResultRow
@@ -39,22 +40,28 @@ class ExperimentRecords:
         return " and ".join(self.names)
 
     @cached_property
-    def _tables(self) -> Sequence[Any]:
+    def _tables(self) -> Sequence[Table]:
         tables = ("overview", "differences", "credit_by_step")
         found = comparison.compare(
             *self.names, store=self._store, tables=tables, resamples=self._resamples
         )
         return found.tables
 
-    def table(self, name: str) -> dict[str, Any]:
-        """A table: `overview`, `differences`, `credit_by_step`.
+    def full_table(self, name: str) -> Table:
+        """A table: `overview`, `differences` or `credit_by_step`.
 
         Raises:
-            UsageError: nothing is done yet.
+            UsageError: there is no such table, or nothing is done yet.
         """
-        [found] = [table for table in self._tables if table.name == name]
-        dumped: dict[str, Any] = found.model_dump(mode="json")
-        return dumped
+        found = next((table for table in self._tables if table.name == name), None)
+        if found is None:
+            known = ", ".join(table.name for table in self._tables)
+            raise UsageError(f"no table {name!r}: choose from {known}")
+        return found
+
+    def table(self, name: str) -> dict[str, Any]:
+        """The same as plain values."""
+        return self.full_table(name).model_dump(mode="json")
 
     @cached_property
     def rows(self) -> list[ResultRow]:

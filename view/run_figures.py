@@ -10,6 +10,7 @@ from hopscope.runtime.budget.prices import Prices
 from hopscope.runtime.types import Appraisal, Credit, GameValues, Run
 from hopscope.store.store import Store
 from hopscope.tracing.reports.appraised import selected_provenance
+from hopscope.tracing.reports.records import RunReport
 from hopscope.tracing.reports.report import report
 from hopscope.tracing.what_if.answers import interaction_rows, recall, without_rows
 from hopscope.tracing.what_if.recall import Recall
@@ -45,12 +46,16 @@ class RunRecords:
         return cls(found, credits, appraisals, store.games(found.id))
 
     @cached_property
-    def report(self) -> dict[str, Any]:
+    def full_report(self) -> RunReport:
         """The report of the run with the credit of each step."""
-        found = report(
+        return report(
             self.run, self._credits, self._appraisals, prices=self._prices, games=self._games
         )
-        return found.model_dump(mode="json")
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return self.full_report.model_dump(mode="json")
 
     @cached_property
     def credits(self) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ COMMANDS = {
     "gate": "reports.gate:gate",
     "figure": "view.figure:figure",
     "report": "view.report:report",
+    "view": "view.view:view",
     "list": "listing:list_components",
     "doctor": "doctor:doctor",
     "index": "index:app",

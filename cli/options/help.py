@@ -59,6 +59,7 @@ EXAMPLES = {
     "gate": "hopscope gate second --baseline first --metric f1 --drop .02",
     "figure": "hopscope figure workflows first --out workflows.svg",
     "report": "hopscope report first --out report.html",
+    "view": "hopscope view --port 8000",
     "list": "hopscope list workflows",
     "doctor": "hopscope doctor",
     "index": "hopscope index build corpus.jsonl --out my-index",

@@ -1,11 +1,13 @@
 """Summaries for lists of runs: read by two queries, without loading steps."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from pydantic import Field
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Column, Connection, Select, func, select
 
 from hopscope.runtime.types import Record, RunStatus, StopReason, Usage
 from hopscope.store.database.schema import RETRIEVALS, WHOLE_RUN, WHOLE_STEP, credits, runs, steps
@@ -48,17 +50,35 @@ def read_summaries(
     status: RunStatus | None = None,
 ) -> list[RunSummary]:
     """The newest runs first; all of them when `limit` is None."""
-    own = [
-        runs.c[name]
-        for name in RunSummary.model_fields
-        if name not in ("steps", "retrievals", "usage", "credits", "seper_delta", "totals")
-    ]
-    page = select(runs.c.number, *own).order_by(runs.c.started.desc(), runs.c.number.desc())
+    page = select(runs.c.number, *_own()).order_by(runs.c.started.desc(), runs.c.number.desc())
     if workflow is not None:
         page = page.where(runs.c.workflow == workflow)
     if status is not None:
         page = page.where(runs.c.status == status)
-    listed = page.limit(limit).subquery()
+    return _summaries(connection, page.limit(limit))
+
+
+def summaries_of(connection: Connection, numbers: Sequence[int]) -> list[RunSummary]:
+    """The summaries of the runs of these numbers, in this order."""
+    page = select(runs.c.number, *_own()).where(runs.c.number.in_(numbers))
+    ids = select(runs.c.number, runs.c.id).where(runs.c.number.in_(numbers))
+    known: dict[str, int] = {id: number for number, id in connection.execute(ids)}
+    place = {number: at for at, number in enumerate(numbers)}
+    return sorted(_summaries(connection, page), key=lambda each: place[known[each.id]])
+
+
+def _own() -> list[Column[Any]]:
+    """The columns of a run's own row."""
+    return [
+        runs.c[name]
+        for name in RunSummary.model_fields
+        if name not in ("steps", "retrievals", "usage", "credits", "seper_delta", "totals")
+    ]
+
+
+def _summaries(connection: Connection, page: Select[Any]) -> list[RunSummary]:
+    """The summaries of the selected runs, the newest first."""
+    listed = page.subquery()
     counted = (
         select(func.count()).where(credits.c.run == listed.c.number).correlate(listed)
     ).scalar_subquery()

@@ -88,9 +88,13 @@ class Recall:
         self.run = run
         self.provenance = provenance
         self._options = tuple(options)
-        given = tuple(games)
-        wanted = measured_by(provenance) if given else None  # looks at all installed packages
-        self._games = [game for game in given if measured_by(game.provenance) == wanted]
+        # `measured_by` looks at all installed packages, and equal settings need no such look.
+        self._games = [
+            game
+            for game in games
+            if game.provenance == provenance
+            or measured_by(game.provenance) == measured_by(provenance)
+        ]
 
     def asking(self, *options: str) -> "Recall":
         """The same, but the command that measures what is missing has these options."""

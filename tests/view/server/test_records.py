@@ -1,0 +1,62 @@
+"""The JSON API gives the records that commands print with `--json`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.cli.experiment_example import call
+from tests.view import experiment
+
+
+def printed(capsys: pytest.CaptureFixture[str], database: Path, *arguments: str) -> Any:
+    code, out, err = call(capsys, *arguments, "--json", "--db", str(database))
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_a_run_is_what_show_prints(
+    client: TestClient, run: str, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert client.get(f"/api/runs/{run}").json() == printed(capsys, database, "show", run)
+
+
+def test_switching_parts_off_gives_what_show_without_prints(
+    client: TestClient, run: str, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = printed(capsys, database, "show", run, "--without", "1", "--interactions", "steps")
+    assert client.get(f"/api/runs/{run}/without?part=1").json() == shown["without"]
+    assert client.get(f"/api/runs/{run}/interactions").json() == shown["interactions"]
+    [belief] = [row for row in shown["without"] if row["meter"] == "seper"]
+    assert belief["value"] == pytest.approx(0.3)
+    unknown = client.get(f"/api/runs/{run}/without?part=7")
+    assert unknown.status_code == 400
+    assert "names no step" in unknown.json()["detail"]
+
+
+def test_tables_are_what_compare_prints(
+    client: TestClient, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [overview] = printed(capsys, database, "compare", experiment.NAME, "-t", "overview")
+    assert client.get(f"/api/tables/overview/{experiment.NAME}").json() == overview
+
+
+def test_progress_and_experiments_are_told(client: TestClient) -> None:
+    assert client.get(f"/api/progress/{experiment.NAME}").json()["ok"] == 4
+    assert {each["name"] for each in client.get("/api/experiments").json()} == {"towns", "hostile"}
+
+
+def test_pictures_are_specifications(client: TestClient, run: str) -> None:
+    for path in (f"runs/{run}/figures/belief", f"figures/workflows/{experiment.NAME}"):
+        assert "vega-lite" in client.get(f"/api/{path}").json()["$schema"]
+    assert client.get(f"/api/figures/nothing/{experiment.NAME}").status_code == 404
+
+
+def test_openapi_describes_every_route(client: TestClient) -> None:
+    described = client.get("/api/openapi.json").json()
+    assert {"/api/runs", "/api/runs/{run}/without", "/api/experiments"} <= set(described["paths"])
+    assert all(path.startswith("/api/") for path in described["paths"])
+    for path in described["paths"].values():
+        assert path["get"]["description"]

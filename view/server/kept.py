@@ -1,0 +1,59 @@
+"""Records of experiments, kept until more of their items are done: tables of large experiments
+take seconds."""
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import TypeVar
+
+from hopscope.runtime.errors import MissingRunError
+from hopscope.store.experiments.records import Progress
+from hopscope.store.store import Store
+from hopscope.view.experiment_figures import FIGURES, ExperimentRecords
+from hopscope.view.pictures.specification import Spec
+
+Records = TypeVar("Records")
+MOST = 8
+"""Experiments whose records are kept."""
+
+
+class KeptRecords:
+    """The records of a store. Threads share it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._lock = Lock()
+        self._kept: dict[tuple[str, ...], tuple[list[Progress], ExperimentRecords]] = {}
+        self._drawn: dict[tuple[int, str], Spec] = {}
+
+    def experiment(self, *names: str) -> ExperimentRecords:
+        """
+        Raises:
+            UsageError: there is no such experiment.
+        """
+        now = [self.store.experiments.progress(name) for name in names]
+        with self._lock:
+            known = self._kept.pop(names, None)
+            if known is None or known[0] != now:
+                known = (now, ExperimentRecords(self.store, *names))
+            self._kept[names] = known
+            while len(self._kept) > MOST:
+                del self._kept[next(iter(self._kept))]
+            return known[1]
+
+    def experiment_figure(self, name: str, figure: str) -> Spec:
+        """
+        Raises:
+            UsageError: there is no such experiment or picture, or nothing to draw.
+        """
+        return self.figure(FIGURES, self.experiment(name), figure)
+
+    def figure(
+        self, figures: Mapping[str, Callable[[Records], Spec]], records: Records, name: str
+    ) -> Spec:
+        """
+        Raises:
+            UsageError: there is no such picture, or nothing to draw.
+        """
+        if name not in figures:
+            raise MissingRunError(f"no picture {name!r}: choose from {', '.join(figures)}")
+        return figures[name](records)
