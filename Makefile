@@ -1,6 +1,7 @@
 # Two commands on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 VENV ?= .venv
+LIGHT ?= .venv-light
 VLLM ?= .venv-vllm
 TRACES ?= .venv-traces
 TRAINERS ?= .venv-trainers
@@ -8,18 +9,18 @@ MLFLOW ?= .venv-mlflow
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-vllm test-traces test-trainers test-mlflow check format bench lab clean
+.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 $(BIN)/hopscope: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable . --constraint constraints.txt
+	$(BIN)/pip install --quiet --editable '.[local]' --constraint constraints.txt
 	@touch $@
 
 $(BIN)/pytest: pyproject.toml constraints.txt | $(BIN)/hopscope
-	$(BIN)/pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	$(BIN)/pip install --quiet --editable '.[local,dev]' --constraint constraints.txt
 	@touch $@
 
 demo: $(BIN)/hopscope ## Set up if needed, then answer a two-hop question, offline.
@@ -32,6 +33,16 @@ test-portable: $(BIN)/pytest ## Test what models compute with the instructions t
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default \
 		$(BIN)/python -m pytest -n auto --dist worksteal -m portable \
 		tests/runtime tests/tracing tests/workflows tests/api
+
+$(LIGHT)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/pip install --quiet --editable . --constraint constraints.txt
+	@touch $@
+
+test-light: $(LIGHT)/ready ## Test what goes without local models, in an environment without torch.
+	$(LIGHT)/bin/python tests/on_light/size.py
+	$(LIGHT)/bin/pip install --quiet hypothesis pytest --constraint constraints.txt
+	$(LIGHT)/bin/python -m pytest tests/on_light
 
 $(VLLM)/ready:
 	$(PYTHON) -m venv $(VLLM)
@@ -55,7 +66,7 @@ test-traces: $(BIN)/pytest $(TRACES)/ready ## Test the import of frameworks' tra
 
 $(TRAINERS)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(TRAINERS)
-	$(TRAINERS)/bin/pip install --quiet --editable . --constraint constraints.txt \
+	$(TRAINERS)/bin/pip install --quiet --editable '.[local]' --constraint constraints.txt \
 		hypothesis pytest trl==1.16.0 verifiers==0.4.0
 	@touch $@
 
@@ -92,4 +103,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

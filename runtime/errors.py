@@ -39,8 +39,13 @@ class UsageError(HopscopeError):
 class MissingExtraError(UsageError):
     """An optional dependency is not installed."""
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs an extra: pip install 'hopscope[{extra}]'")
+    def __init__(self, feature: str, extra: str, *, instead: str = "") -> None:
+        """
+        Args:
+            instead: what goes without the extra.
+        """
+        other = f"; or {instead}" if instead else ""
+        super().__init__(f"{feature} needs an extra: pip install 'hopscope[{extra}]'{other}")
         self.extra = extra
 
 

@@ -8,8 +8,6 @@ from hopscope.api.views import render
 from hopscope.cli.options.places import Database, Json
 
 CORE = (
-    "torch",
-    "transformers",
     "langgraph",
     "bm25s",
     "sqlalchemy",
@@ -19,6 +17,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bleu": (("sacrebleu",),),
     "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
     "langchain": (("langchain",),),
+    "local": (("torch",), ("transformers",)),
     "lora": (("peft",),),
     "lucene": (("pyserini",),),
     "opensearch": (("opensearch-py",),),

@@ -3,11 +3,14 @@
 import os
 import platform
 import socket
+import sys
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pydantic import JsonValue
+
+from hopscope.runtime.models.installed import installed
 
 PACKAGES = (
     "hopscope", "torch", "transformers", "tokenizers", "numpy", "langgraph", "bm25s", "PyStemmer",
@@ -28,18 +31,21 @@ def versions(packages: Iterable[str] = PACKAGES) -> dict[str, JsonValue]:
 
 
 def hardware() -> dict[str, JsonValue]:
-    """Processors, memory and accelerators of this machine. Loads torch."""
-    import torch
+    """Processors and memory of this machine; accelerators and threads, if torch is loaded: nothing
+    else computes with them, and it takes seconds to load."""
+    computing: dict[str, JsonValue] = {}
+    if "torch" in sys.modules:
+        import torch
 
-    devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        computing = {"accelerators": [*names], "threads": torch.get_num_threads()}
     return {
         "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_bytes": _memory(),
-        "accelerators": list(devices),
-        "threads": torch.get_num_threads(),
+        **computing,
         "worker_bytes": _peak_memory(),
     }
 
@@ -47,6 +53,8 @@ def hardware() -> dict[str, JsonValue]:
 def make_deterministic() -> None:
     """Compute in one thread, for a fixed order of sums, and with deterministic algorithms only."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    if not installed():
+        return
     import torch
 
     torch.set_num_threads(1)

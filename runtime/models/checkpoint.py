@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models.installed import require
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
@@ -57,9 +58,11 @@ def locate(model: str, revision: str | None = None, *, adapters: bool = False) -
 
     Raises:
         UsageError: the model is missing, or its form cannot be loaded.
+        MissingExtraError: the libraries that load it are not installed.
     """
     if not model.strip():
         raise UsageError("no model is named; give a folder or a hub id")
+    require(f"the model {model}")
     folder = Path(model).expanduser()
     if folder.is_dir():
         if revision is not None:

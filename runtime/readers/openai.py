@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from hopscope.runtime.components import Count
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models.installed import require
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.servers import dialect, refused_options
 from hopscope.runtime.servers.dialect import Server
@@ -64,6 +65,7 @@ def build(
     Raises:
         UsageError: the address is invalid, the server lacks the model, or options contradict.
         ReaderError: the server cannot be reached or refuses.
+        MissingExtraError: a tokenizer is given, and transformers is not installed.
     """
     where = address(model)
     chat = api == "chat" or (api == "auto" and tokenizer is None)
@@ -92,6 +94,7 @@ def build(
         thinking=thinking,
     )
     if tokenizer:
+        require("openai: tokenizer=", instead="leave it out")
         from hopscope.runtime.generation import vocabularies
 
         wire = wire._replace(vocabulary=vocabularies.load(tokenizer, tokenizer, thinking))

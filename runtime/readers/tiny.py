@@ -9,6 +9,7 @@ from pathlib import Path
 from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.installed import require
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
 
@@ -21,7 +22,12 @@ def build(
     max_batch_tokens: Count = 16_384,
     prefix_cache: Bytes = hf.PREFIX_CACHE,
 ) -> Reader:
-    """The embedded reader; options as in the reader `hf`."""
+    """The embedded reader; options as in the reader `hf`.
+
+    Raises:
+        MissingExtraError: the libraries that run it are not installed.
+    """
+    require("the embedded reader", instead="name a model on a server: openai:URL#MODEL")
     if not (FOLDER / "config.json").is_file():
         raise UsageError(
             "this installation lacks the embedded reader (runtime/readers/hopland is "

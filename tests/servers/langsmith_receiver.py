@@ -1,8 +1,9 @@
-"""A receiver in LangSmith's place, in a process of its own: what it gets of one of our runs, and
-of a runnable of LangChain's afterwards, which shows that it would have got the former.
+"""A receiver in LangSmith's place: what it gets of one of our runs, and of a runnable of LangChain's
+afterwards, which shows that it would have got the former.
 
-`python -m tests.servers.langsmith_receiver SWITCH` prints both numbers of posts. A process
-of its own, because langsmith reads the environment once and keeps it.
+`python -m tests.servers.langsmith_receiver` prints a line for each switch: its name and both numbers
+of posts. Each has a process of its own, because langsmith reads the environment once and keeps it;
+they are forks of one that has loaded the libraries.
 """
 
 import os
@@ -98,7 +99,7 @@ def within(switch: str, do: Callable[[], None]) -> None:
         do()
 
 
-def main(switch: str) -> None:
+def count(switch: str) -> None:
     with receiver() as (url, posted):
         os.environ |= {"LANGSMITH_ENDPOINT": url, "LANGSMITH_API_KEY": "none"}
         if switch in VARIABLES:
@@ -115,8 +116,25 @@ def main(switch: str) -> None:
 
         ours = told(b"Who?", ask)
         theirs = told(b"control", lambda: RunnableLambda(str.upper).invoke("control"))
-        print(ours, theirs)
+        print(f"{switch}:", ours, theirs, flush=True)
+
+
+def main() -> None:
+    import langchain_core.tracers.langchain
+    import langsmith
+
+    import hopscope.workflows.ircot
+    import tests.talk  # noqa: F401
+
+    for switch in (*VARIABLES, *CONTEXTS):
+        if child := os.fork():
+            _, status = os.waitpid(child, 0)
+            if status:
+                sys.exit(f"{switch}: {os.waitstatus_to_exitcode(status)}")
+        else:
+            count(switch)
+            os._exit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -22,7 +22,8 @@ def test_the_name_says_that_numbers_are_rounded_otherwise(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_compiled_model_says_the_same(tmp_path: Path) -> None:
-    folder = tiny_llama(tmp_path / "model")
+    """One layer: the compiler takes seconds for each."""
+    folder = tiny_llama(tmp_path / "model", num_hidden_layers=1)
     eager, compiled = (parts.reader(f"hf:{folder},compiled={given}") for given in ("no", "yes"))
     request = GenerationRequest(
         prompt=prompts.short_answer("Who?"), n=3, temperature=1.0, max_tokens=6, seed=1

@@ -42,16 +42,18 @@ def asked(thread: int, call: int, n: int = 6) -> list[GenerationRequest]:
     ]
 
 
-def by_thread(work: Callable[[int], Any]) -> list[Any]:
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(work, range(THREADS)))
+def by_thread(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, range(threads)))
 
 
-def life(reader: Any, thread: int) -> tuple[list[Generation], list[Scored]]:
-    """Three calls for samples, and one for the likelihood of what was said."""
+def life(
+    reader: Any, thread: int, *, calls: int = 3, n: int = 6
+) -> tuple[list[Generation], list[Scored]]:
+    """Calls for samples, and one for the likelihood of what was said."""
     drawn: list[Generation] = []
-    for call in range(3):
-        drawn += [g for replies in reader.generate(asked(thread, call)) for g in replies]
+    for call in range(calls):
+        drawn += [g for replies in reader.generate(asked(thread, call, n)) for g in replies]
     prompt = asked(thread, 0)[0].prompt
     told = [ScoreRequest(prompt=prompt, token_ids=g.token_ids) for g in drawn]
     return drawn, reader.score(told)
@@ -81,10 +83,10 @@ def test_deterministic_is_alone_to_the_last_bit(folder: str) -> None:
     try:
         torch.use_deterministic_algorithms(True)
         alone = hf.build(model=folder)
-        expected = [life(alone, thread) for thread in range(THREADS)]
+        expected = [life(alone, thread, calls=2, n=2) for thread in range(4)]
         shared = hf.build(model=folder)
-        with ScheduledReader(shared, callers=THREADS, deterministic=True) as reader:
-            assert by_thread(lambda thread: life(reader, thread)) == expected
+        with ScheduledReader(shared, callers=4, deterministic=True) as reader:
+            assert by_thread(lambda thread: life(reader, thread, calls=2, n=2), 4) == expected
     finally:
         torch.use_deterministic_algorithms(False)
 
