@@ -7,6 +7,9 @@ TRACES ?= .venv-traces
 TRAINERS ?= .venv-trainers
 MLFLOW ?= .venv-mlflow
 BIN := $(VENV)/bin
+# The folders of the runtime where models compute; the others hand on what they said.
+COMPUTING := compressors encoders generation models readers rerankers retrievers similarities thinking \
+	wrappers
 export OMP_WAIT_POLICY = passive
 
 .PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow check format bench lab clean
@@ -31,8 +34,8 @@ test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
 
 test-portable: $(BIN)/pytest ## Test what models compute with the instructions that every processor has.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default \
-		$(BIN)/python -m pytest -n auto --dist worksteal -m portable \
-		tests/runtime tests/tracing tests/workflows tests/api
+		$(BIN)/python -m pytest -n auto --dist worksteal -m "portable and not slow" \
+		$(addprefix tests/runtime/,$(COMPUTING)) tests/tracing tests/workflows tests/api
 
 $(LIGHT)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import pytest
 
 from hopscope.cli.main import main
 from hopscope.store.store import Store
+from tests import commands
+from tests.commands import Commands
 
 SOURCE = Path(__file__).parent / "outside"
 OFFERED = {
@@ -55,7 +57,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def command(folder: Path, *more: Path) -> Hopscope:
+@pytest.fixture(scope="module")
+def given(site: Path) -> Iterator[Commands]:
+    """Where the distribution is installed."""
+    paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with commands.started(environment={"PYTHONPATH": os.pathsep.join(paths)}) as given:
+        yield given
+
+
+@pytest.fixture(scope="module")
+def given_elsewhere() -> Iterator[Commands]:
+    """Where it is not."""
+    with commands.started() as given:
+        yield given
+
+
+def command(given: Commands, folder: Path, *more: Path) -> Hopscope:
     """Gives commands in a folder, each to a process of its own; what they print."""
     (folder / "question.jsonl").write_text(
         '{"question": "Where does Polly live?", "golden_answers": ["Zana"]}\n'
@@ -66,27 +83,21 @@ def command(folder: Path, *more: Path) -> Hopscope:
         "PYTHONPATH": os.pathsep.join(paths),
         "HOPSCOPE_DB": str(folder / "runs.db"),
         "OMP_NUM_THREADS": "1",
+        "COLUMNS": "80",
     }
 
     def hopscope(*arguments: str, fails: bool = False) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "hopscope.cli", *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == (2 if fails else 0), done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stderr if fails else done.stdout
+        done = given(*arguments, folder=folder, environment=environment)
+        assert done.code == (2 if fails else 0), done.err
+        assert "Traceback" not in done.err
+        return done.err if fails else done.out
 
     return hopscope
 
 
 @pytest.fixture
-def hopscope(site: Path, tmp_path: Path) -> Hopscope:
-    return command(tmp_path, site)
+def hopscope(given: Commands, site: Path, tmp_path: Path) -> Hopscope:
+    return command(given, tmp_path, site)
 
 
 @pytest.mark.parametrize("kind", OFFERED)
@@ -247,11 +258,11 @@ def test_an_index_search_takes_a_retriever_and_its_argument(
 
 
 @pytest.fixture
-def by_file(tmp_path: Path) -> Hopscope:
+def by_file(given_elsewhere: Commands, tmp_path: Path) -> Hopscope:
     """Nothing is installed: the modules lie in the folder."""
     for module in (SOURCE / "outside_parts").glob("[a-z]*.py"):
         shutil.copy(module, tmp_path)
-    return command(tmp_path)
+    return command(given_elsewhere, tmp_path)
 
 
 def test_files_stand_wherever_a_component_is_named(by_file: Hopscope) -> None:

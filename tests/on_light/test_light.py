@@ -2,25 +2,22 @@
 are not installed; elsewhere they are hidden from the commands."""
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from tests import commands
+from tests.commands import Done
 from tests.servers import scripted_api
 
 QUESTION, GOLD = "Where is the firm of Elsa based?", "Rovmar"
 FOUND = ("Elsa works for Salwin.", "Salwin is based in Rovmar.")
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
+LOCAL = ("torch", "transformers", "tokenizers", "huggingface_hub")
 
 Hopscope = Callable[..., Done]
 
@@ -54,24 +51,10 @@ def reader() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def hopscope(folder: Path) -> Iterator[Hopscope]:
-    """Gives commands to one process, in the folder."""
-    script = str(Path(__file__).parent / "commands.py")
-    with subprocess.Popen(
-        [sys.executable, script],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-
-        def give(*words: str, db: bool = True) -> Done:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(json.dumps([*words, *(["--db", "runs.db"] if db else [])]) + "\n")
-            process.stdin.flush()
-            return Done(**json.loads(process.stdout.readline()))
-
-        yield give
+    """Gives commands in the folder."""
+    with commands.started(hidden=LOCAL) as given:
+        environment = {**os.environ, "HOPSCOPE_DB": str(folder / "runs.db")}
+        yield lambda *words: given(*words, folder=folder, environment=environment)
 
 
 def test_an_imported_run_is_credited_compared_and_exported(
@@ -99,7 +82,7 @@ def test_an_imported_run_is_credited_compared_and_exported(
 def test_a_run_with_a_budget_and_an_experiment_are_made_by_a_server(
     hopscope: Hopscope, reader: str
 ) -> None:
-    assert hopscope("index", "build", "corpus.jsonl", "--out", "index", db=False).code == 0
+    assert hopscope("index", "build", "corpus.jsonl", "--out", "index").code == 0
     parts = ("--reader", reader, "--corpus", "index", "--entailment", f"judge:{reader}")
     asked = ("-k", "2", "--gold", GOLD, "--meter", "seper", "--samples", "2")
     told = hopscope("run", QUESTION, "-w", "naive", *parts, *asked, "--policy", "fixed:1", "--json")

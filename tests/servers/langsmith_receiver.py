@@ -1,9 +1,9 @@
-"""A receiver in LangSmith's place: what it gets of one of our runs, and of a runnable of LangChain's
-afterwards, which shows that it would have got the former.
+"""A receiver in LangSmith's place: what it gets of one of our runs, and of a runnable of
+LangChain's afterwards, which shows that it would have got the former.
 
-`python -m tests.servers.langsmith_receiver` prints a line for each switch: its name and both numbers
-of posts. Each has a process of its own, because langsmith reads the environment once and keeps it;
-they are forks of one that has loaded the libraries.
+`python -m tests.servers.langsmith_receiver` prints a line for each switch: its name and both
+numbers of posts. Each has a process of its own, because langsmith reads the environment once and
+keeps it; they are forks of one that has loaded the libraries.
 """
 
 import os
@@ -120,10 +120,7 @@ def count(switch: str) -> None:
 
 
 def main() -> None:
-    import langchain_core.tracers.langchain
-    import langsmith
 
-    import hopscope.workflows.ircot
     import tests.talk  # noqa: F401
 
     for switch in (*VARIABLES, *CONTEXTS):
