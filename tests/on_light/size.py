@@ -9,7 +9,6 @@ from pathlib import Path
 BROUGHT = {"pip", "setuptools"}
 """What an environment has before."""
 ROOT = Path(__file__).parents[2]
-OURS = ("api", "cli", "lab", "runtime", "store", "tracing", "workflows")
 
 
 def taken(file: Path) -> int:
@@ -35,7 +34,8 @@ def import_seconds() -> float:
 def main() -> None:
     sizes = {each.name: size(each) for each in distributions() if each.name not in BROUGHT}
     # An editable installation only points here.
-    sizes["hopscope"] = sum(taken(file) for room in OURS for file in (ROOT / room).rglob("*"))
+    rooms = (room.resolve() for room in (ROOT / "src" / "hopscope").iterdir() if room.is_dir())
+    sizes["hopscope"] = sum(taken(file) for room in rooms for file in room.rglob("*"))
     for name, count in sorted(sizes.items(), key=lambda each: -each[1])[:12]:
         print(f"{count / 1e6:7.1f} MB  {name}")
     print(f"{sum(sizes.values()) / 1e6:7.1f} MB  in {len(sizes)} distributions")
