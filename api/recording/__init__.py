@@ -8,7 +8,7 @@ background.py  measures some of the runs while the program goes on
 keeping.py     the store and experiment that runs go to
 recording.py   `hopscope.recording`
 decorators.py  `hopscope.retrieval` and `hopscope.generation`
-langchain.py   `hopscope.HopscopeHandler`
+frameworks/    what frameworks tell of their calls
 guard.py       decides on searches, by a policy and limits
 middleware.py  `hopscope.middleware`, for LangChain's agents
 guarded.py     `hopscope.guarded`, for nodes of LangGraph's graphs

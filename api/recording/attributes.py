@@ -4,7 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hopscope.api.recording.keeping import tell
 from hopscope.api.recording.replies import Reply
+from hopscope.runtime.adapters.passages import ranking
+from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.spans import keys
 from hopscope.runtime.types import Hit
 from hopscope.store.traces.span import TOOL_ARGUMENTS, TOOL_NAME, TOOL_RESULT
@@ -15,6 +18,16 @@ TOOL = "TOOL"
 def search(query: str) -> dict[str, Any]:
     """The beginning of a search."""
     return {keys.SPAN_KIND: keys.RETRIEVER, keys.RETRIEVAL_QUERY: query}
+
+
+def passages(given: Iterable[Any]) -> list[Hit]:
+    """The hits of a search, as `runtime.adapters.passages.ranking` reads them; none, with a line in
+    the log, if it found something else."""
+    try:
+        return ranking(list(given), source="")
+    except MalformedRecordError as problem:
+        tell(f"a search did not return passages: {problem}")
+        return []
 
 
 def found(hits: Iterable[Hit]) -> dict[str, Any]:

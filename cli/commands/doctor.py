@@ -15,8 +15,11 @@ CORE = (
 )
 EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bleu": (("sacrebleu",),),
+    "dspy": (("dspy",),),
     "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
+    "haystack": (("haystack-ai",),),
     "langchain": (("langchain",),),
+    "llama-index": (("llama-index-core",),),
     "local": (("torch",), ("transformers",)),
     "lora": (("peft",),),
     "lucene": (("pyserini",),),

@@ -20,8 +20,13 @@ if TYPE_CHECKING:
     from hopscope.api.pushing.pushing import push
     from hopscope.api.recording.background import Measure
     from hopscope.api.recording.decorators import generation, retrieval
+    from hopscope.api.recording.frameworks.langchain import HopscopeHandler
+    from hopscope.api.recording.frameworks.listening import (
+        record_dspy,
+        record_haystack,
+        record_llama_index,
+    )
     from hopscope.api.recording.guarded import guarded
-    from hopscope.api.recording.langchain import HopscopeHandler
     from hopscope.api.recording.middleware import middleware
     from hopscope.api.recording.recording import Recording, recording
     from hopscope.api.session import Interrupted, Session
@@ -76,6 +81,9 @@ __all__ = [
     "middleware",
     "pull",
     "push",
+    "record_dspy",
+    "record_haystack",
+    "record_llama_index",
     "recording",
     "retrieval",
     "rewards",
@@ -92,7 +100,7 @@ _HOMES = {
     "GateReport": "lab.gate.report",
     "Hit": "runtime.types",
     "HopscopeError": "runtime.errors",
-    "HopscopeHandler": "api.recording.langchain",
+    "HopscopeHandler": "api.recording.frameworks.langchain",
     "Interrupted": "api.session",
     "Limits": "runtime.budget.ledger",
     "Measure": "api.recording.background",
@@ -119,6 +127,9 @@ _HOMES = {
     "middleware": "api.recording.middleware",
     "pull": "api.pushing.pulling",
     "push": "api.pushing.pushing",
+    "record_dspy": "api.recording.frameworks.listening",
+    "record_haystack": "api.recording.frameworks.listening",
+    "record_llama_index": "api.recording.frameworks.listening",
     "recording": "api.recording.recording",
     "retrieval": "api.recording.decorators",
     "rewards": "api.turn_rewards.scoring",

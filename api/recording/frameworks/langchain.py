@@ -8,9 +8,8 @@ called whom, so that parallel branches and threads are kept apart.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any, Self
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
@@ -18,14 +17,11 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 from pydantic_core import PydanticSerializationError
 
-from hopscope.api.recording import attributes, places, replies
+from hopscope.api.recording import attributes, replies
 from hopscope.api.recording.background import Measure
-from hopscope.api.recording.keeping import Keeper, tell
+from hopscope.api.recording.frameworks.calls import Calls
 from hopscope.api.recording.places import Place
 from hopscope.api.recording.replies import Reply
-from hopscope.api.recording.tape import Tape
-from hopscope.runtime.adapters.passages import ranking
-from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.spans import keys
 from hopscope.store.store import Store as RecordStore
 
@@ -65,17 +61,19 @@ class HopscopeHandler(BaseCallbackHandler):
             UsageError: the store is none.
             StoreError: it cannot be opened.
         """
-        self.stored: list[str] = []
+        self._calls = Calls(
+            store, tools=tools, workflow=workflow, experiment=experiment, measure=measure
+        )
+
+    @property
+    def stored(self) -> list[str]:
         """Ids of the runs that were stored, in order."""
-        self.problems: list[str] = []
+        return self._calls.stored
+
+    @property
+    def problems(self) -> list[str]:
         """Why runs were not stored; the log tells them, too."""
-        self._keeper = Keeper(store, experiment=experiment, measure=measure)
-        self._tools = frozenset([tools] if isinstance(tools, str) else tools)
-        self._workflow = workflow
-        self._lock = Lock()
-        self._going_on: dict[UUID, Place] = {}
-        self._roots: set[UUID] = set()
-        """Those of them that are runs of their own."""
+        return self._calls.problems
 
     def __enter__(self) -> Self:
         return self
@@ -85,12 +83,11 @@ class HopscopeHandler(BaseCallbackHandler):
 
     def close(self) -> None:
         """Close the store, unless it was given open."""
-        self._keeper.close()
+        self._calls.close()
 
     def place(self, run_id: UUID | None) -> Place | None:
         """The span of a call that goes on."""
-        with self._lock:
-            return None if run_id is None else self._going_on.get(run_id)
+        return self._calls.place(run_id)
 
     def on_chain_start(
         self,
@@ -106,23 +103,25 @@ class HopscopeHandler(BaseCallbackHandler):
         told = (
             {keys.INPUT_VALUE: _json("question", inputs)} if not self.place(parent_run_id) else {}
         )
-        self._begin(run_id, parent_run_id, name or _name(serialized) or "chain", told)
+        self._calls.begin(run_id, parent_run_id, name or _name(serialized) or "chain", told)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, inputs: Any = None, **_: Any) -> None:
         """It ends. One that streams tells its input only now."""
         told = {}
-        if self._is_root(run_id):
+        if self._calls.is_root(run_id):
             told = {keys.OUTPUT_VALUE: _json("answer", outputs)}
             if inputs:
                 told[keys.INPUT_VALUE] = _json("question", inputs)
-        self._end(run_id, told)
+        self._calls.end(run_id, told)
 
     def on_chain_error(
         self, error: BaseException, *, run_id: UUID, inputs: Any = None, **_: Any
     ) -> None:
         """It fails."""
-        streamed = self._is_root(run_id) and inputs
-        self._end(run_id, {keys.INPUT_VALUE: _json("question", inputs)} if streamed else {}, error)
+        streamed = self._calls.is_root(run_id) and inputs
+        self._calls.end(
+            run_id, {keys.INPUT_VALUE: _json("question", inputs)} if streamed else {}, error
+        )
 
     def on_retriever_start(
         self,
@@ -136,15 +135,15 @@ class HopscopeHandler(BaseCallbackHandler):
     ) -> None:
         """A search begins."""
         named = name or _name(serialized) or "retriever"
-        self._begin(run_id, parent_run_id, named, attributes.search(query))
+        self._calls.begin(run_id, parent_run_id, named, attributes.search(query))
 
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **_: Any) -> None:
         """A search has found documents."""
-        self._end(run_id, _found(documents))
+        self._calls.end(run_id, _found(documents))
 
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """A search fails."""
-        self._end(run_id, error=error)
+        self._calls.end(run_id, error=error)
 
     def on_tool_start(
         self,
@@ -160,21 +159,21 @@ class HopscopeHandler(BaseCallbackHandler):
         """A tool is called."""
         named = name or _name(serialized) or "tool"
         told = attributes.called(named, input_str if inputs is None else inputs)
-        self._begin(run_id, parent_run_id, named, told)
+        self._calls.begin(run_id, parent_run_id, named, told)
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
         """A tool has returned: documents as its artifact, or a text."""
         artifact = output.artifact if isinstance(output, ToolMessage) else output
         if _documents(artifact):
-            self._end(run_id, _found(artifact))
+            self._calls.end(run_id, _found(artifact))
             return
         message = isinstance(output, BaseMessage)
         told = replies.prompt(output) if message else replies.text(output)
-        self._end(run_id, attributes.returned(told))
+        self._calls.end(run_id, attributes.returned(told))
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """A tool fails."""
-        self._end(run_id, error=error)
+        self._calls.end(run_id, error=error)
 
     def on_chat_model_start(
         self,
@@ -210,7 +209,7 @@ class HopscopeHandler(BaseCallbackHandler):
         """A model has replied."""
         first = next((each for each in response.generations if each), None)
         if first is None:
-            self._end(run_id, attributes.replied(Reply("")))
+            self._calls.end(run_id, attributes.replied(Reply("")))
             return
         reply = replies.read(getattr(first[0], "message", first[0].text))
         if reply.input_tokens is None and response.llm_output:
@@ -218,11 +217,11 @@ class HopscopeHandler(BaseCallbackHandler):
             reply = reply._replace(
                 input_tokens=counted.input_tokens, output_tokens=counted.output_tokens
             )
-        self._end(run_id, attributes.replied(reply))
+        self._calls.end(run_id, attributes.replied(reply))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """A model fails."""
-        self._end(run_id, error=error)
+        self._calls.end(run_id, error=error)
 
     def _ask(
         self,
@@ -236,47 +235,7 @@ class HopscopeHandler(BaseCallbackHandler):
         told = attributes.asked(prompt, model if isinstance(model, str) else "")
         if self.place(parent) is None:
             told[keys.INPUT_VALUE] = attributes.said("question", prompt)
-        self._begin(run_id, parent, name or "model", told)
-
-    def _begin(self, run_id: UUID, parent: UUID | None, name: str, told: Mapping[str, Any]) -> None:
-        around = places.innermost(self.place(parent), places.here())
-        tape = around.tape if around else Tape(self._workflow, self._tools)
-        span = tape.begin(name, told, around and around.span)
-        with self._lock:
-            self._going_on[run_id] = Place(tape, span)
-            if around is None:
-                self._roots.add(run_id)
-
-    def _end(
-        self,
-        run_id: UUID,
-        told: Mapping[str, Any] | None = None,
-        error: BaseException | None = None,
-    ) -> None:
-        with self._lock:
-            place = self._going_on.pop(run_id, None)
-            root = run_id in self._roots
-            self._roots.discard(run_id)
-        if place is None:
-            return
-        place.tape.end(place.span, told, error)
-        if root and place.tape.is_run():
-            self._keep(place.tape, place.span.name)
-
-    def _is_root(self, run_id: UUID) -> bool:
-        with self._lock:
-            return run_id in self._roots
-
-    def _keep(self, tape: Tape, name: str) -> None:
-        try:
-            run = tape.run(uuid4().hex)
-        except MalformedRecordError as error:
-            self.problems.append(tell(f"a call of {name} is no run: {error}"))
-            return
-        if problem := self._keeper.keep(run):
-            self.problems.append(problem)
-        else:
-            self.stored.append(run.id)
+        self._calls.begin(run_id, parent, name or "model", told)
 
 
 def _name(serialized: Mapping[str, Any] | None) -> str:
@@ -302,11 +261,7 @@ def _found(documents: Sequence[Document]) -> dict[str, Any]:
         else document.model_copy(update={"id": None})
         for document in documents
     ]
-    try:
-        return attributes.found(ranking(told, source=""))
-    except MalformedRecordError as problem:
-        tell(f"a retriever did not return passages: {problem}")
-        return attributes.found([])
+    return attributes.found(attributes.passages(told))
 
 
 def _json(name: str, value: Any) -> str:
