@@ -89,7 +89,7 @@ check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	MYPYPATH=benchmarks $(BIN)/mypy benchmarks
+	MYPYPATH=benchmarks $(BIN)/mypy benchmarks tests/typed
 	$(BIN)/lint-imports
 
 format: $(BIN)/pytest ## Put the code in shape.

@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import multiprocessing
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,18 @@ def research_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture
+def workers_that_start_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers fork from a server that has loaded torch and transformers once for all tests, which
+    takes five seconds of processor time for each of those that start as the product has them
+    start (tests/lab/experiments/test_workers.py, and commands that are processes of their own)."""
+    from hopscope.lab.experiments import workers
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.cli.loaded"])
+    monkeypatch.setattr(workers, "get_context", lambda method: context)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import hopscope
 
-ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "transformers", "pydantic", "numpy", "langgraph", "sqlalchemy", "rich", "typer")
 
 
@@ -53,38 +52,3 @@ def test_editors_see_the_same_names_as_the_interpreter() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Sesion'"):
         hopscope.Sesion  # noqa: B018
-
-
-SCRIPT = """
-import hopscope
-from hopscope import Hit, MeasuredRun
-
-def find(query: str, k: int) -> list[str]:
-    return ["Alba is a film."][:k]
-
-with hopscope.Session(retriever=find, store="sqlite://", limits=hopscope.Limits(tokens=10)) as s:
-    run: MeasuredRun = s.ask("Who made Alba?", gold=["Ada", "A. Example"], k=3)
-    answer: str | None = run.answer
-    values: list[float | None] = [row.value for row in run.credits if row.meter == "seper"]
-    hits: list[Hit] = s.retrieve("Alba", k=2)
-    reveal_type(run.credits[0])
-    reveal_type(run.steps[0].query)
-"""
-
-
-def test_a_users_script_passes_strict_mypy(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    done = subprocess.run(
-        [
-            # With the options of `make check`, whose cache is taken then.
-            *(sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")),
-            str(script),
-        ],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stdout
-    assert "hopscope.api.credits.CreditRow" in done.stdout
-    assert "str | None" in done.stdout

@@ -83,6 +83,7 @@ def test_what_the_user_says_of_a_workflow_precedes_a_preset(
     assert arm.settings["options"]["k"] == expected  # type: ignore[index,call-overload]
 
 
+@pytest.mark.usefixtures("workers_that_start_quickly")
 def test_run_eval_credit_and_a_session_measure_by_the_preset(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

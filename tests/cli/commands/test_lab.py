@@ -21,10 +21,10 @@ Figures = dict[str, dict[str, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def found() -> Figures:
-    """All suites, three questions of each kind."""
+    """All suites, two questions of each kind."""
     printed = StringIO()
     with redirect_stdout(printed), suppress(SystemExit):
-        main(["lab", "--limit", "3", "--seed", "5", "--json"])
+        main(["lab", "--limit", "2", "--seed", "5", "--json"])
     loaded: Figures = json.loads(printed.getvalue())
     return loaded
 
@@ -49,7 +49,7 @@ def test_every_suite_has_figures_and_every_figure_a_value_or_a_reason(found: Fig
 def test_the_same_seed_gives_the_same_figures_alone_or_among_others(
     capsys: pytest.CaptureFixture[str], found: Figures
 ) -> None:
-    options = ("--limit", "3", "--seed", "5", "--only", "step_credit", "--json")
+    options = ("--limit", "2", "--seed", "5", "--only", "step_credit", "--json")
     code, out, err = call(capsys, "lab", *options)
     assert code == 0, err
     assert json.loads(out) == {"step_credit": found["step_credit"]}
