@@ -22,6 +22,7 @@ SECONDS = {
     "gold_logprob": (0.3, 0.5),
     "grogu": (0.3, 0.6),
     "item": (0.0, 1.5),
+    "proxy": (0.4, 2.0),
     "reward_hacking": (0.4, 0.5),
     "seper": (0.3, 0.6),
     "step_credit": (0.5, 0.6),
