@@ -9,7 +9,7 @@ document's place. Contract: MLflow 3.17.2, its REST API and `POST /v1/traces`.
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,8 @@ from hopscope.store.exporters.otlp import Trace, protobuf
 TOKEN, USER, PASSWORD = (f"MLFLOW_TRACKING_{name}" for name in ("TOKEN", "USERNAME", "PASSWORD"))
 KEY, CONTENT, PLACE = "hopscope.key", "hopscope.content", "hopscope.document.position"
 PLAN = "hopscope.plan"
+NOTES = "mlflow.notes"
+"""The name of the feedback that holds a person's notes on a trace."""
 SOURCES = {"CODE": "CODE", "LLM": "LLM_JUDGE", "HUMAN": "HUMAN"}
 LONGEST = 6_000
 """Characters of a run's parameter."""
@@ -70,7 +72,7 @@ class MLflow:
     def requests(self, what: Trace | Plan | Result | Sequence[Note]) -> int:
         match what:
             case Trace():
-                return 1
+                return 2
             case Plan():
                 return 7
             case Result():
@@ -84,6 +86,7 @@ class MLflow:
 
     def send_trace(self, trace: Trace, within: Within | None) -> str:
         self.check()
+        self._read([trace.id])
         self._connection.ask(
             "POST",
             "/v1/traces",
@@ -97,14 +100,7 @@ class MLflow:
         return _trace(trace.id)
 
     def send_notes(self, notes: Sequence[Note]) -> Sequence[str]:
-        unread = {note.trace for note in notes} - self._feedback.keys()
-        self._feedback |= {trace: {} for trace in unread}
-        for info in self._infos([_trace(trace) for trace in unread]):
-            known = self._feedback[_own(info["trace_id"])]
-            for each in info.get("assessments", []):
-                metadata = each.get("metadata", {})
-                if KEY in metadata:
-                    known[metadata[KEY]] = (each["assessment_id"], metadata.get(CONTENT, ""))
+        self._read({note.trace for note in notes} - self._feedback.keys())
         return [self._note(note) for note in notes]
 
     def begin(self, plan: Plan, remote: str) -> str:
@@ -217,6 +213,27 @@ class MLflow:
         )
         return run
 
+    def _read(self, traces: Collection[str]) -> None:
+        """Find out which feedback of ours traces hold.
+
+        Raises:
+            ServiceError: one is in another experiment of MLflow's, where it would stay.
+        """
+        found: dict[str, dict[str, tuple[str, str]]] = {trace: {} for trace in traces}
+        for info in self._infos([_trace(trace) for trace in traces]):
+            there = info["trace_location"].get("mlflow_experiment", {}).get("experiment_id")
+            if self._experiment and there != self._experiment:
+                raise ServiceError(
+                    f"{self.address} holds the trace {info['trace_id']} in the experiment of "
+                    f"number {there}, and MLflow moves no trace: push to that one, or delete it"
+                )
+            for each in info.get("assessments", []):
+                metadata = each.get("metadata", {})
+                if KEY in metadata:
+                    told = (each["assessment_id"], metadata.get(CONTENT, ""))
+                    found[_own(info["trace_id"])][metadata[KEY]] = told
+        self._feedback |= found
+
     def _note(self, note: Note) -> str:
         """Add or change feedback; returns its id."""
         known = self._feedback[note.trace]
@@ -301,22 +318,30 @@ def _feedback(note: Note) -> dict[str, Any]:
 
 
 def _found(told: Mapping[str, Any]) -> Found:
-    """A person's feedback or expectation."""
+    """A person's feedback, expectation or note."""
     value = _value(told.get("feedback") or told.get("expectation") or {})
-    number = isinstance(value, int | float)
     place = str(told.get("metadata", {}).get(PLACE, ""))
-    word: Callable[[Any], str] = json.dumps if isinstance(value, bool) else _text
+    said: dict[str, Any] = {"note": told.get("rationale") or None}
+    match value:
+        case bool():
+            said |= {"score": float(value), "label": json.dumps(value)}
+        case int() | float():
+            said |= {"score": float(value)}
+        case str() if told["assessment_name"] == NOTES:
+            said |= {"note": value}
+        case None:
+            pass
+        case _:
+            said |= {"label": _text(value)}
     return Found(
         trace=_own(told["trace_id"]),
         span=told.get("span_id", ""),
         place=int(place) if place.isdecimal() else None,
         name=told["assessment_name"],
-        score=float(value) if number else None,
-        label=word(value) if isinstance(value, bool) or not (number or value is None) else None,
-        note=told.get("rationale") or None,
         author=told.get("source", {}).get("source_id", ""),
         remote=told.get("assessment_id", ""),
         made=datetime.fromisoformat(told["last_update_time"]),
+        **said,
     )
 
 

@@ -166,6 +166,16 @@ def test_a_second_push_adds_nothing(
     assert len(held(client)) == QUESTIONS
 
 
+def test_a_trace_of_another_experiment_is_named(
+    client: httpx.Client, server: str, runs: Path, pushed: PushReport
+) -> None:
+    """MLflow would take it and leave it where it is."""
+    report = push("mlflow:project=second", "last", store=runs, to=server)
+    assert (report.sent, len(report.failures)) == ({}, 1)
+    assert "MLflow moves no trace" in report.failures[0][1]
+    assert len(held(client)) == QUESTIONS
+
+
 def test_labels_of_people_come_back(
     client: httpx.Client, server: str, runs: Path, ours: dict[str, Trace]
 ) -> None:
@@ -182,8 +192,9 @@ def test_labels_of_people_come_back(
     say("relevant", {"feedback": {"value": 0.5}}, span_id=span)
     say("expected_response", {"expectation": {"value": "Port Hellon"}})
     say("relevant", {"feedback": {"value": "no"}}, span_id=span, metadata={PLACE: "1"})
+    say("mlflow.notes", {"feedback": {"value": "which town?"}})  # as the pages of MLflow do
     name = f"mlflow:project={PROJECT}"
-    assert pull(name, NAME, store=runs, to=server).new == 4
+    assert pull(name, NAME, store=runs, to=server).new == 5
     with Store.open(runs) as store:
         labels = store.labels.of([made.run.id])[made.run.id]
     key = made.run.steps[step].ranked[1].passage.key
@@ -191,6 +202,7 @@ def test_labels_of_people_come_back(
         (None, None, "right"),
         (step, None, "relevant"),
         (None, None, "expected_response"),
+        (None, None, "mlflow.notes"),
         (step, key, "relevant"),
     }
     told = {(each.name, each.score, each.label, each.note) for each in labels}
@@ -199,6 +211,7 @@ def test_labels_of_people_come_back(
         ("relevant", 0.5, None, None),
         ("relevant", None, "no", None),
         ("expected_response", None, "Port Hellon", None),
+        ("mlflow.notes", None, None, "which town?"),
     }
     assert {each.author for each in labels} == {"ann@example.org"}
     assert pull(name, NAME, store=runs, to=server).new == 0
