@@ -18,8 +18,9 @@ def import_command(
         list[str],
         typer.Argument(
             metavar="FILE|FOLDER|URL",
-            help="Files to import, folders of files, or the project of a Phoenix server, as "
-            "http://HOST:6006/projects/NAME.",
+            help="Files to import, folders of files, or the page of a project of Phoenix, as "
+            "http://HOST:6006/projects/NAME, or of an experiment of MLflow, as "
+            "http://HOST:5000/experiments/NAME.",
         ),
     ],
     format: Annotated[

@@ -1,4 +1,5 @@
-"""Traces of MLflow as JSON, as `trace.to_json()` gives them: objects with `data.spans`.
+"""Traces of MLflow as JSON, as `trace.to_json()` gives them: objects with `data.spans`. Their
+attributes may be lists of pairs, too, as its API gives them.
 
 Spans tell their kind, input and output as `mlflow.spanType`,
 `mlflow.spanInputs` and `mlflow.spanOutputs`.
@@ -78,6 +79,7 @@ def _span(value: Mapping[str, Any]) -> Span:
 
 def _attributes(given: Any) -> dict[str, Any]:
     """The attributes in OpenInference's names."""
+    given = otlp.attributes(given) if isinstance(given, list) else given
     if not isinstance(given, Mapping):
         return {}
     kind = given.get("mlflow.spanType")

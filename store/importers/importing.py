@@ -91,7 +91,8 @@ def import_runs(
     A run is stored whole or not at all. The same file again changes nothing.
 
     Args:
-        locations: files, folders of files, and URLs of Phoenix projects.
+        locations: files, folders of files, and URLs of projects of Phoenix and experiments of
+            MLflow.
         store: the database; by default that of the command line.
         name: of the experiment; by default the first file's, without its ending.
         format: name of the format (`hopscope list formats`), with its options; `auto` finds that of

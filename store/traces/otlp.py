@@ -199,17 +199,22 @@ def _span(value: Mapping[str, Any]) -> Span:
         name=name if isinstance(name, str) else "",
         start=nanoseconds(_either(value, "startTimeUnixNano", "start_time_unix_nano")),
         end=nanoseconds(_either(value, "endTimeUnixNano", "end_time_unix_nano")),
-        attributes=_pairs(value.get("attributes")),
+        attributes=attributes(value.get("attributes")),
         failed=status.get("code") in (2, "2", "ERROR", "STATUS_CODE_ERROR"),
         status=str(status.get("message") or ""),
         events=tuple(
-            Event(str(event.get("name")), _pairs(event.get("attributes")))
+            Event(str(event.get("name")), attributes(event.get("attributes")))
             for event in _objects(value.get("events") or [], "events")
         ),
     )
 
 
-def _pairs(listed: Any) -> dict[str, Any]:
+def attributes(listed: Any) -> dict[str, Any]:
+    """Attributes from their list of pairs in JSON.
+
+    Raises:
+        MalformedRecordError: it is no such list.
+    """
     return {
         str(pair.get("key")): _value(pair.get("value"))
         for pair in _objects(listed or [], "attributes")

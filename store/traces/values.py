@@ -55,7 +55,16 @@ def reply(span: Span) -> str | None:
     messages = loaded(span.text(keys.OUTPUT_MESSAGES))
     if isinstance(messages, list) and messages and isinstance(messages[0], Mapping):
         return _content(messages[0])
-    return span.text(keys.OUTPUT_VALUE) or None
+    text = span.text(keys.OUTPUT_VALUE)
+    return _chosen(loaded(text)) or text or None
+
+
+def _chosen(value: Any) -> str:
+    """The first reply in an answer of OpenAI's API; empty if it is none."""
+    choices = value.get("choices") if isinstance(value, Mapping) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, Mapping) else None
+    return _content(message) if isinstance(message, Mapping) else ""
 
 
 def prompt(span: Span) -> str:
