@@ -42,6 +42,7 @@ class SearchCase(NamedTuple):
     """A search."""
 
     question: int
+    hops: int
     whole: bool
     """Whether its run found all gold."""
     useful: bool
@@ -51,15 +52,21 @@ class SearchCase(NamedTuple):
 
 def build(inputs: SuiteInputs) -> list[Table]:
     """One table: AUROC by meter and rule, in runs that found all gold and in all runs."""
+    runs, found = cases(inputs)
+    return [_table(inputs, found, runs)]
+
+
+def cases(inputs: SuiteInputs) -> tuple[list[Run], list[SearchCase]]:
+    """The runs, and their searches with the rewards."""
     items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
     runs = [_run(inputs, item) for item in items]
-    cases = [
+    found = [
         case
         for number, (run, item) in enumerate(zip(runs, items, strict=True))
         if run.status == "ok"
         for case in _cases(inputs, run, item, number)
     ]
-    return [_table(inputs, cases, runs)]
+    return runs, found
 
 
 def _run(inputs: SuiteInputs, item: ChainItem) -> Run:
@@ -87,6 +94,7 @@ def _cases(inputs: SuiteInputs, run: Run, item: ChainItem, number: int) -> list[
     return [
         SearchCase(
             number,
+            item.hops,
             whole,
             any(passage.key in gold for passage in brought.get(turn.step, ())),
             {name: each.differences[place] for name, each in found.items()},
@@ -112,7 +120,7 @@ def _table(inputs: SuiteInputs, cases: Sequence[SearchCase], runs: Sequence[Run]
     rows: list[dict[str, Cell]] = [
         {
             "reward": name,
-            **{column: _auroc(inputs, of, name) for column, of in columns.items()},
+            **{column: auroc(of, name, inputs.seed) for column, of in columns.items()},
         }
         for name in (cases[0].rewards if cases else ())
     ]
@@ -132,8 +140,9 @@ def _table(inputs: SuiteInputs, cases: Sequence[SearchCase], runs: Sequence[Run]
     )
 
 
-def _auroc(inputs: SuiteInputs, cases: Sequence[SearchCase], name: str) -> Measurement:
+def auroc(cases: Sequence[SearchCase], name: str, seed: int) -> Measurement:
+    """The AUROC of the rewards by this meter and rule for useful searches."""
     numbers = {number: i for i, number in enumerate(dict.fromkeys(c.question for c in cases))}
     truth = [float(case.useful) for case in cases]
-    pairs = Pairs(truth, [numbers[case.question] for case in cases], inputs.seed)
+    pairs = Pairs(truth, [numbers[case.question] for case in cases], seed)
     return pairs.auroc([case.rewards[name] for case in cases])
