@@ -62,7 +62,7 @@ def test_hacks_are_what_they_say(inputs: SuiteInputs, item: ChainItem) -> None:
 
 def test_auroc_of_searches(inputs: SuiteInputs) -> None:
     cases = [
-        SearchCase(n, whole=n < 3, useful=useful, rewards={"good": reward, "none": None})
+        SearchCase(n, hops=2, whole=n < 3, useful=useful, rewards={"good": reward, "none": None})
         for n in range(6)
         for useful, reward in ((True, 0.5), (False, 0.0 if n < 3 else 0.5))
     ]
