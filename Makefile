@@ -6,13 +6,14 @@ VLLM ?= .venv-vllm
 TRACES ?= .venv-traces
 TRAINERS ?= .venv-trainers
 MLFLOW ?= .venv-mlflow
+CHROMIUM ?= /usr/bin/chromium
 BIN := $(VENV)/bin
 # The folders of the runtime where models compute; the others hand on what they said.
 COMPUTING := compressors encoders generation models readers rerankers retrievers similarities thinking \
 	wrappers
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow check format bench lab clean
+.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-browser pictures check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -84,6 +85,17 @@ $(MLFLOW)/ready:
 test-mlflow: $(BIN)/pytest $(MLFLOW)/ready ## Test against a server of MLflow on loopback, in an environment of its own (850 MB).
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 HOPSCOPE_TEST_MLFLOW=$(abspath $(MLFLOW)/bin/python) \
 		$(BIN)/python -m pytest tests/on_mlflow
+
+$(VENV)/browser: $(BIN)/pytest
+	$(BIN)/pip install --quiet playwright axe-playwright-python --constraint constraints.txt
+	@touch $@
+
+test-browser: $(VENV)/browser ## Test the local view in Chromium (apt-get install chromium).
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 HOPSCOPE_TEST_BROWSER=$(CHROMIUM) \
+		$(BIN)/python -m pytest tests/in_browser
+
+pictures: $(VENV)/browser ## Make the screenshots of the README anew, in Chromium.
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py --chromium $(CHROMIUM)
 
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ from hopscope.tracing.reports.displays import display
 from hopscope.view.pictures import failures, frontier, searches, trust, workflows
 from hopscope.view.pictures.specification import Spec
 
-JUDGED = 2_000
+JUDGED = 500
 """The most runs whose errors are decomposed, spread evenly over the experiment."""
 ERRORS = ("retriever", "extraction", "hallucination")
 GOLD = "seper"

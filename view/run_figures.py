@@ -7,7 +7,7 @@ from typing import Any
 from hopscope.api import stored
 from hopscope.api.credits import Credits
 from hopscope.runtime.budget.prices import Prices
-from hopscope.runtime.types import Appraisal, Credit, GameValues, Run
+from hopscope.runtime.types import Appraisal, Credit, GameValues, Provenance, Run
 from hopscope.store.store import Store
 from hopscope.tracing.reports.appraised import selected_provenance
 from hopscope.tracing.reports.records import RunReport
@@ -60,9 +60,13 @@ class RunRecords:
     @cached_property
     def credits(self) -> list[dict[str, Any]]:
         """The credits of the appraisal that is shown, one row each."""
-        provenance = selected_provenance(self._credits, None)
-        shown = [each for each in self._credits if each.provenance == provenance]
+        shown = [each for each in self._credits if each.provenance == self.provenance]
         return Credits(self.run, shown).to_dicts()
+
+    @cached_property
+    def provenance(self) -> Provenance | None:
+        """The settings of the appraisal that is shown; None if the run was not measured."""
+        return selected_provenance(self._credits, None)
 
     def interactions(self) -> list[dict[str, Any]]:
         """The interactions of the run's steps; none where no coalitions are stored."""
@@ -85,7 +89,7 @@ class RunRecords:
 
     @cached_property
     def _recall(self) -> Recall:
-        return recall(self.run, selected_provenance(self._credits, None), self._games)
+        return recall(self.run, self.provenance, self._games)
 
 
 def _belief(records: RunRecords) -> Spec:

@@ -9,7 +9,7 @@ import pytest
 from hopscope.cli.commands.view.figure import Figure
 from hopscope.runtime.errors import UsageError
 from hopscope.store.store import Store
-from hopscope.view import drawing, experiment_figures, run_figures
+from hopscope.view import drawing, experiment_figures, run_figures, sampled_answers
 from hopscope.view.pictures import answers, specification, trust
 from tests.cli.experiment_example import call
 from tests.view import experiment
@@ -28,7 +28,7 @@ def figure(name: str, database: Path) -> dict[str, Any]:
 
 
 def test_the_command_names_every_picture() -> None:
-    assert [each.value for each in Figure] == NAMES
+    assert {each.value for each in Figure} == {*NAMES, "answers"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,6 +99,27 @@ def test_rare_answers_share_a_band_and_right_ones_do_not() -> None:
     assert len(found) == answers.SHOWN + 1
     assert sum(row["mass"] for row in found) == pytest.approx(1)
     assert [row["answer"] for row in found if row["gold"]] == ["0"]
+
+
+def test_answers_are_sampled_again_with_the_mass_of_the_belief(tmp_path: Path) -> None:
+    """The reader that measured the run gives the same samples, so right answers have SePer's
+    mass."""
+    from hopscope.api.session import Session
+
+    with Session(store=tmp_path / "runs.db", samples=4, workflow="naive") as session:
+        run = session.ask("Who is the mayor of Port Gordon?", gold="Inga Lamlock")
+        records = run_figures.RunRecords.load(session.store, run.id)
+        assert records.provenance is not None
+        models = session.reader, session.entailment
+        spec = sampled_answers.spec(records.run, records.provenance, *models)
+    rows = spec["data"]["values"]
+    last = [row for row in rows if row["order"] == len(records.run.steps)]
+    assert sum(row["mass"] for row in last) == pytest.approx(1)
+    right = sum(row["mass"] for row in last if row["gold"])
+    assert right == pytest.approx(records.report["total"]["seper"]["after"])
+    other = records.provenance.model_copy(update={"reader": "another"})
+    with pytest.raises(UsageError, match="was measured by another"):
+        sampled_answers.spec(records.run, other, *models)
 
 
 def test_a_run_that_was_not_measured_says_what_measures_it(database: Path) -> None:

@@ -38,6 +38,7 @@ async function draw(figure) {
     defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
   });
+  place.view = made.view; // for a look at it from the console
   figure.dataset.drawn = "yes";
   made.view.addEventListener("click", (_, item) => follow(item && item.datum));
 }
@@ -88,7 +89,7 @@ async function loadAll() {
 }
 
 function shown(value) {
-  return value === null ? "–" : value.toFixed(3);
+  return value === null ? "-" : value.toFixed(3);
 }
 
 async function whatIf(section) {

@@ -2,20 +2,27 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopscope.api import stored
+from hopscope.api import parts, stored
 from hopscope.api.views import render
-from hopscope.cli.options.help import PLACES
+from hopscope.cli.options import code_options
+from hopscope.cli.options.help import MODELS, PLACES
+from hopscope.cli.options.models import EntailmentSpec
 from hopscope.cli.options.places import Database
+
+if TYPE_CHECKING:
+    from hopscope.view.pictures.specification import Spec
+    from hopscope.view.run_figures import RunRecords
 
 
 class Figure(StrEnum):
     belief = "belief"
     credit = "credit"
     synergy = "synergy"
+    answers = "answers"
     workflows = "workflows"
     searches = "searches"
     frontier = "frontier"
@@ -28,8 +35,8 @@ def figure(
         Figure,
         typer.Argument(
             metavar="NAME",
-            help="Of a run: belief, credit or synergy. Of an experiment: workflows, searches, "
-            "frontier, trust or failures.",
+            help="Of a run: belief, credit, synergy or answers. Of an experiment: workflows, "
+            "searches, frontier, trust or failures.",
         ),
     ],
     source: Annotated[
@@ -48,6 +55,17 @@ def figure(
             rich_help_panel=PLACES,
         ),
     ] = None,
+    reader: Annotated[
+        str,
+        code_options.component(
+            "--reader",
+            metavar="READER",
+            envvar="HOPSCOPE_FIGURE_READER",
+            help="The reader that measured the run, which answers samples again.",
+            rich_help_panel=MODELS,
+        ),
+    ] = parts.TINY,
+    entailment: EntailmentSpec = "lexical",
     db: Database = None,
     json: Annotated[
         bool,
@@ -60,6 +78,8 @@ def figure(
 ) -> None:
     """Draw one picture of a stored run or experiment, for a paper.
 
+    Only answers asks a model: the one that measured the run.
+
     Needs the extra view: pip install 'hopscope[view]'.
     """
     from hopscope.store.store import Store
@@ -68,7 +88,9 @@ def figure(
     path = out or Path(f"{name.value}.svg")
     form = drawing.form_of(path)
     with Store.open(db, create=False, reading=True) as store:
-        if name.value in run_figures.FIGURES:
+        if name is Figure.answers:
+            spec = _answers(run_figures.RunRecords.load(store, source), reader, entailment)
+        elif name.value in run_figures.FIGURES:
             spec = run_figures.FIGURES[name.value](run_figures.RunRecords.load(store, source))
         else:
             records = experiment_figures.records_of(store, source)
@@ -78,3 +100,14 @@ def figure(
         return
     path.write_bytes(drawing.draw(spec, form))
     render.note(f"{path}: {spec['description']}")
+
+
+def _answers(records: "RunRecords", reader: str, entailment: str) -> "Spec":
+    from hopscope.runtime.errors import UsageError
+    from hopscope.view import sampled_answers
+
+    if records.provenance is None:
+        id = records.run.id[:12]
+        raise UsageError(f"run {id} was not measured: `hopscope credit {id}` does")
+    models = parts.reader(reader), parts.entailment(entailment)
+    return sampled_answers.spec(records.run, records.provenance, *models)

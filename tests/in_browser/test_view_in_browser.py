@@ -1,0 +1,170 @@
+"""The local view as a person uses it, in Chromium: with a mouse, a keyboard, a phone, a reader."""
+
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import expect
+
+from hopscope.store.store import Store
+from tests.in_browser.conftest import HOPLAND, Served
+from tests.view.experiment import NAME
+
+
+def asked(url: str) -> Any:
+    with urllib.request.urlopen(url) as answer:
+        return json.load(answer)
+
+
+def drawn(page: Any, pictures: int) -> None:
+    """Wait until all pictures are drawn."""
+    expect(page.locator("figure.picture[data-drawn]")).to_have_count(pictures, timeout=60_000)
+
+
+def ircot(store: Store, name: str = HOPLAND) -> str:
+    items = store.experiments.items(name)
+    return next(item.outcome.run_id for item in items if item.arm == "ircot" and item.outcome)
+
+
+def test_from_the_list_to_a_run(page: Any, served: Served) -> None:
+    page.goto(served.address)
+    page.locator("select[name=experiment]").select_option(HOPLAND)
+    page.locator("select[name=workflow]").select_option("ircot")
+    page.get_by_role("button", name="Filter").click()
+    rows = page.locator("tbody tr", has=page.get_by_role("radio"))
+    assert rows.count() == 2
+    question = rows.nth(0).get_by_role("link").inner_text()
+    rows.nth(0).get_by_role("link").click()
+    assert page.locator("h1").inner_text() == question
+    drawn(page, 3)
+
+
+def test_switching_a_step_off_shows_the_numbers_of_the_api(
+    page: Any, served: Served, store: Store
+) -> None:
+    run = ircot(store)
+    page.goto(f"{served.address}/runs/{run}")
+    switch = page.locator("input.part").first
+    part = switch.get_attribute("value")
+    switch.check()
+    result = page.locator("#whatif-result")
+    result.locator("table").wait_for()
+    for row in asked(f"{served.address}/api/runs/{run}/without?part={part}"):
+        line = result.locator("tr", has_text=row["meter"]).first.locator("td")
+        shown = [line.nth(place).inner_text() for place in (1, 2, 3)]
+        values = [row["full"], row["value"], row["difference"]]
+        assert shown == ["-" if value is None else f"{value:.3f}" for value in values]
+    switch.uncheck()
+    expect(result).to_have_text("Nothing is switched off.")
+
+
+def test_a_mark_leads_to_its_run(page: Any, served: Served, store: Store) -> None:
+    page.goto(f"{served.address}/experiments/{NAME}")
+    drawn(page, 5)
+    chart = page.locator("#figure-trust canvas")
+    place = page.evaluate(
+        """() => {
+            const view = document.querySelector("#figure-trust .chart").view;
+            const [x, y] = view.origin();
+            const find = (item) => item.datum && item.datum.run ? item
+                : (item.items || []).map(find).find(Boolean);
+            const mark = find(view.scenegraph().root);
+            return { x: x + mark.x, y: y + mark.y };
+        }"""
+    )
+    chart.click(position={"x": place["x"], "y": place["y"]})
+    page.wait_for_url("**/runs/*")
+    # Equal runs lie on top of each other, so it may be another one of the experiment.
+    outcomes = [item.outcome for item in store.experiments.items(NAME)]
+    assert page.url.rpartition("/")[2] in [each.run_id for each in outcomes if each]
+
+
+def test_a_person_labels_a_step_by_keyboard(page: Any, served: Served, store: Store) -> None:
+    run = ircot(store)
+    page.goto(f"{served.address}/runs/{run}")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.locator("select[name=place]").focus()
+    page.keyboard.type("step 0")
+    page.keyboard.press("Tab")
+    page.keyboard.type("useful")
+    page.keyboard.press("Tab")
+    page.keyboard.type("found the mayor")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("Ada")
+    page.keyboard.press("Enter")
+    page.get_by_text("found the mayor").wait_for()
+    [label] = [each for each in store.labels.of([run])[run] if each.author == "Ada"]
+    assert (label.step, label.label, label.note) == (0, "useful", "found the mayor")
+
+
+def test_progress_follows_the_work(page: Any, served: Served, store: Store) -> None:
+    from tests.view import experiment
+
+    plan = store.experiments.find(NAME).model_copy(update={"name": "live"})
+    entries = [item.entry for item in store.experiments.items(NAME)[:1]]
+    store.experiments.add(plan, entries)
+    page.goto(f"{served.address}/experiments/live")
+    progress = page.locator("#progress")
+    assert progress.inner_text() == "0 of 2"
+    session = store.experiments.begin_session("live", owner="here", environment={})
+    for claimed in store.experiments.claim(session, 2):
+        run = experiment.run(100 + claimed.position, claimed.entry.question, claimed.arm.workflow)
+        store.experiments.complete(session, claimed, run)
+    expect(progress).to_have_text("2 of 2", timeout=30_000)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/runs/{run}", f"/experiments/{HOPLAND}"])
+def test_axe_finds_nothing_serious(
+    path: str, scheme: str, page: Any, served: Served, store: Store, told: list[str]
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.emulate_media(color_scheme=scheme)
+    page.goto(served.address + path.format(run=ircot(store)))
+    drawn(page, {"/": 0, "/runs/{run}": 3}.get(path, 5))
+    found = Axe().run(page).response["violations"]
+    assert [
+        (each["id"], [node["html"] for node in each["nodes"]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ] == []
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/{run}", f"/experiments/{HOPLAND}"])
+def test_a_phone_shows_the_whole_width(path: str, page: Any, served: Served, store: Store) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(served.address + path.format(run=ircot(store)))
+    drawn(page, {"/": 0, "/runs/{run}": 3}.get(path, 5))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_hostile_text_runs_nowhere(page: Any, served: Served, store: Store) -> None:
+    """A dialog, a violated policy or an error in the console fails it."""
+    page.goto(f"{served.address}/runs/{ircot(store, 'hostile')}")
+    drawn(page, 3)
+    assert "<script>alert(1)</script>[U+202E]" in page.locator("h1").inner_text()
+    page.goto(f"{served.address}/experiments/hostile")
+    drawn(page, 5)
+
+
+def test_a_report_is_drawn_from_its_file_without_a_request(
+    page: Any, served: Served, store: Store, tmp_path: Path
+) -> None:
+    from hopscope.view.report import report
+
+    for source, pictures in ((ircot(store), 3), (HOPLAND, 5)):
+        file = tmp_path / f"{source}.html"
+        file.write_text(report(store, source), encoding="utf-8")
+        requests: list[str] = []
+        page.on("request", lambda request, to=requests: to.append(request.url))
+        page.goto(file.as_uri())
+        drawn(page, pictures)
+        assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
