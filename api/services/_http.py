@@ -56,6 +56,20 @@ def base(given: str | None, variables: tuple[str, ...], default: str, example: s
     return url
 
 
+def field(answer: Any, name: str, kind: type, service: str) -> Any:
+    """A field of an answer.
+
+    Raises:
+        ServiceError: the answer is of another form.
+    """
+    found = answer.get(name) if isinstance(answer, Mapping) else None
+    if not isinstance(found, kind):
+        raise ServiceError(
+            f"the server does not answer as {service} does (no {name}): is it its address?"
+        )
+    return found
+
+
 class _PassingError(Exception):
     """A failure that may pass."""
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hopscope.api.services._http import Connection, base, key
+from hopscope.api.services._http import Connection, base, field, key
 from hopscope.api.sharing.service import Found, Note, Plan, Result, ServiceError, Within
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import digest
@@ -70,11 +70,7 @@ class Langfuse:
     def check(self) -> None:
         if not self._complete:
             raise UsageError(f"{self.address} wants keys: set {PUBLIC} and {SECRET}")
-        told = self._connection.get("/api/public/projects")
-        if not isinstance(told, Mapping) or "data" not in told:
-            raise ServiceError(
-                f"{self.address} does not answer as Langfuse does: is it its address?"
-            )
+        field(self._connection.get("/api/public/projects"), "data", list, "Langfuse")
 
     def send_trace(self, trace: Trace, within: Within | None) -> str:
         member = {} if within is None else _member(trace, within)
@@ -123,7 +119,8 @@ class Langfuse:
                 item |= {"expectedOutput": [*each.answers]}
             self._connection.post("/api/public/dataset-items", item)
         experiment = digest("experiment", plan.dataset, plan.name)[:32]
-        return json.dumps({"experiment": experiment, "dataset": dataset["id"]})
+        known = field(dataset, "id", str, "Langfuse")
+        return json.dumps({"experiment": experiment, "dataset": known})
 
     def send_result(self, experiment: str, result: Result, remote: str) -> str:
         # The trace tells its experiment and item, and the scores are on it.
@@ -141,9 +138,9 @@ class Langfuse:
                     limit=PAGE,
                     **({"cursor": cursor} if cursor else {}),
                 )
-                for score in told["data"]:
+                for score in field(told, "data", list, "Langfuse"):
                     yield _found(score, trace.id)
-                cursor = told["meta"].get("cursor")
+                cursor = field(told, "meta", dict, "Langfuse").get("cursor")
                 if not cursor:
                     break
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from hopscope.api.services._http import Connection, base, key
+from hopscope.api.services._http import Connection, base, field, key
 from hopscope.api.sharing.service import Found, Note, Plan, Result, ServiceError, Within
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import digest
@@ -136,7 +136,7 @@ class MLflow:
             if error.status == 404 and "Could not find experiment" in str(error):
                 return ""
             raise
-        found = self._told(told, "experiment")
+        found = field(told, "experiment", dict, "MLflow")
         if found.get("lifecycle_stage") == "deleted":
             raise UsageError(
                 f"the experiment {self.project} of {self.address} is deleted: restore it, or name "
@@ -146,17 +146,7 @@ class MLflow:
 
     def _make(self) -> str:
         made = self._connection.post(f"{_API}/experiments/create", {"name": self.project})
-        return str(self._told(made, "experiment_id"))
-
-    def _told(self, answer: Any, field: str) -> Any:
-        """A field of an answer.
-
-        Raises:
-            ServiceError: the answer is another one.
-        """
-        if not isinstance(answer, Mapping) or field not in answer:
-            raise ServiceError(f"{self.address} does not answer as MLflow does: is it its address?")
-        return answer[field]
+        return str(field(made, "experiment_id", str, "MLflow"))
 
     def _dataset(self, name: str) -> str:
         """The id of a dataset; it is made if necessary: MLflow would take the same name twice."""
@@ -168,7 +158,7 @@ class MLflow:
         made = self._connection.post(
             f"{_API3}/datasets/create", {"name": name, "experiment_ids": [self._experiment]}
         )
-        return str(self._told(made, "dataset")["dataset_id"])
+        return str(field(made, "dataset", dict, "MLflow")["dataset_id"])
 
     def _run(self, plan: Plan, dataset: str) -> str:
         """The id of the evaluation run of a plan; it is made if necessary."""
@@ -192,7 +182,7 @@ class MLflow:
                 "tags": [{"key": name, "value": value} for name, value in tags.items()],
             },
         )
-        run = str(self._told(made, "run")["info"]["run_id"])
+        run = str(field(made, "run", dict, "MLflow")["info"]["run_id"])
         parameters = [
             {"key": name, "value": _text(value)[:LONGEST]}
             for name, value in plan.metadata.items()
@@ -250,7 +240,7 @@ class MLflow:
             )
         else:
             made = self._connection.post(path, {"assessment": told})
-            id = str(self._told(made, "assessment")["assessment_id"])
+            id = str(field(made, "assessment", dict, "MLflow")["assessment_id"])
         known[note.key] = (id, note.content)
         return id
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from hopscope.api.services._http import Connection, base, key
+from hopscope.api.services._http import Connection, base, field, key
 from hopscope.api.sharing.service import Found, Note, Plan, Result, ServiceError, Within
 from hopscope.runtime.spans import keys
 from hopscope.store.exporters.otlp import Trace, encoded
@@ -70,11 +70,7 @@ class Opik:
                 return sum(bool(scores) for scores in self._scores(what).values())
 
     def check(self) -> None:
-        told = self._connection.get(f"{_PATH}/projects", size=1)
-        if not isinstance(told, Mapping) or "content" not in told:
-            raise ServiceError(
-                f"{self.address} does not answer as Opik does: does the address end in /api?"
-            )
+        field(self._connection.get(f"{_PATH}/projects", size=1), "content", list, "Opik")
 
     def send_trace(self, trace: Trace, within: Within | None) -> str:
         self._connection.post(f"{_PATH}/traces/batch", {"traces": [self._trace(trace)]})
@@ -149,7 +145,7 @@ class Opik:
             listed = self._connection.get(
                 f"{_PATH}/spans", project_name=self._project, trace_id=id, size=MOST
             )
-            for each in listed["content"]:
+            for each in field(listed, "content", list, "Opik"):
                 if each["id"] in names:
                     yield from _said(each, trace.id, names[each["id"]])
 

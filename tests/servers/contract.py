@@ -70,7 +70,7 @@ def serving(answer: Callable[[Asked], Answer]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PUT = handle_any
+        do_GET = do_POST = do_PUT = do_PATCH = handle_any
 
         def log_message(self, format: str, *args: Any) -> None:
             """Tests are quiet."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.services import stored_experiment
-from tests.servers import langfuse_api, opik_api
+from tests.servers import langfuse_api, mlflow_api, opik_api
 from tests.servers.contract import serving
 
 VARIABLES = (
@@ -15,6 +15,11 @@ VARIABLES = (
     "LANGFUSE_HOST",
     "LANGFUSE_PUBLIC_KEY",
     "LANGFUSE_SECRET_KEY",
+    "MLFLOW_EXPERIMENT_NAME",
+    "MLFLOW_TRACKING_PASSWORD",
+    "MLFLOW_TRACKING_TOKEN",
+    "MLFLOW_TRACKING_URI",
+    "MLFLOW_TRACKING_USERNAME",
     "OPIK_API_KEY",
     "OPIK_PROJECT_NAME",
     "OPIK_URL_OVERRIDE",
@@ -50,6 +55,15 @@ def langfuse(bare: pytest.MonkeyPatch) -> Iterator[langfuse_api.Langfuse]:
         bare.setenv("LANGFUSE_BASE_URL", url)
         bare.setenv("LANGFUSE_PUBLIC_KEY", langfuse_api.PUBLIC)
         bare.setenv("LANGFUSE_SECRET_KEY", langfuse_api.SECRET)
+        yield api
+
+
+@pytest.fixture
+def mlflow(bare: pytest.MonkeyPatch) -> Iterator[mlflow_api.MLflow]:
+    api = mlflow_api.MLflow()
+    with serving(api) as url:
+        bare.setenv("MLFLOW_TRACKING_URI", url)
+        bare.setenv("MLFLOW_TRACKING_TOKEN", mlflow_api.TOKEN)
         yield api
 
 

@@ -1,20 +1,26 @@
 """A key leaves in the request only: no output, log, error or file of ours shows it."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hopscope.cli.main import main
 from tests.api.services.stored_experiment import NAME
-from tests.servers import langfuse_api, opik_api
+from tests.servers import langfuse_api, mlflow_api, opik_api
 from tests.servers.langfuse_api import Langfuse
+from tests.servers.mlflow_api import MLflow
 from tests.servers.opik_api import Opik
 
 SECRETS = {
     "langfuse": (langfuse_api.PUBLIC, langfuse_api.SECRET),
+    "mlflow": (mlflow_api.TOKEN,),
     "opik": (opik_api.KEY,),
+}
+VARIABLES = {
+    "langfuse": "LANGFUSE_SECRET_KEY",
+    "mlflow": "MLFLOW_TRACKING_TOKEN",
+    "opik": "OPIK_API_KEY",
 }
 
 
@@ -34,6 +40,7 @@ def test_a_key_is_shown_nowhere(
     filled: Path,
     tmp_path: Path,
     langfuse: Langfuse,
+    mlflow: MLflow,
     opik: Opik,
     bare: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -51,9 +58,7 @@ def test_a_key_is_shown_nowhere(
         code, told = shown(capsys, *command, *db)
         assert code == 0, told
         said.append(told)
-    refused: Callable[[str, str], None] = bare.setenv
-    wrong = {"langfuse": "LANGFUSE_SECRET_KEY", "opik": "OPIK_API_KEY"}[service]
-    refused(wrong, SECRETS[service][-1][:-1] + "x")
+    bare.setenv(VARIABLES[service], SECRETS[service][-1][:-1] + "x")
     code, told = shown(capsys, "push", service, NAME, *db)
     assert (code, "does not take the key" in told) == (2, True), told
     said.append(told)
