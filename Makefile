@@ -6,6 +6,7 @@ VLLM ?= .venv-vllm
 TRACES ?= .venv-traces
 TRAINERS ?= .venv-trainers
 MLFLOW ?= .venv-mlflow
+PHOENIX ?= .venv-phoenix
 CHROMIUM ?= /usr/bin/chromium
 BIN := $(VENV)/bin
 # The folders of the runtime where models compute; the others hand on what they said.
@@ -13,7 +14,7 @@ COMPUTING := compressors encoders generation models readers rerankers retrievers
 	wrappers
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-browser pictures check format bench lab clean
+.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-phoenix test-browser pictures check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -86,6 +87,15 @@ test-mlflow: $(BIN)/pytest $(MLFLOW)/ready ## Test against a server of MLflow on
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 HOPSCOPE_TEST_MLFLOW=$(abspath $(MLFLOW)/bin/python) \
 		$(BIN)/python -m pytest tests/on_mlflow
 
+$(PHOENIX)/ready:
+	$(PYTHON) -m venv $(PHOENIX)
+	$(PHOENIX)/bin/pip install --quiet arize-phoenix==20.26.1
+	@touch $@
+
+test-phoenix: $(BIN)/pytest $(PHOENIX)/ready ## Test against a server of Phoenix on loopback, in an environment of its own (850 MB).
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 HOPSCOPE_TEST_PHOENIX=$(abspath $(PHOENIX)/bin/python) \
+		$(BIN)/python -m pytest tests/on_phoenix
+
 $(VENV)/browser: $(BIN)/pytest
 	$(BIN)/pip install --quiet playwright axe-playwright-python --constraint constraints.txt
 	@touch $@
@@ -118,4 +128,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) $(PHOENIX) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

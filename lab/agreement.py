@@ -126,7 +126,7 @@ def _row(label: Label, worth: Worth, credits: Sequence[Credit]) -> dict[str, Cel
         "note": label.note,
         "author": label.author or None,
         "source": label.source,
-        "made": label.made.isoformat(timespec="seconds"),
+        "made": f"{label.made:%Y-%m-%d %H:%M}",
     }
 
 

@@ -36,6 +36,7 @@ OFFERED = {
     "tables": "answers",
     "suites": "same_seed",
     "formats": "diary",
+    "services": "scrapbook",
 }
 """By the kind that `hopscope list` calls them."""
 
@@ -244,6 +245,11 @@ def test_a_file_is_imported_by_a_format(hopscope: Hopscope, tmp_path: Path) -> N
     diary.write_text(f"{json.dumps(told)}\n", encoding="utf-8")
     out = hopscope("import", str(diary))
     assert "1 runs with 1 retrievals read (diary): 1 new in the experiment diary" in out
+    book = tmp_path / "book.jsonl"
+    sent = hopscope("push", "scrapbook", "last", "--to", str(book))
+    assert "1 trace, 2 annotations sent to scrapbook at" in sent
+    assert len(book.read_text(encoding="utf-8").splitlines()) == 3
+    assert "nothing sent" in hopscope("push", "scrapbook", "last", "--to", str(book))
 
 
 def test_an_index_search_takes_a_retriever_and_its_argument(

@@ -7,6 +7,7 @@ from typing import Any
 
 from hopscope.api import stored
 from hopscope.api.pushing.pushing import service_of
+from hopscope.api.sharing.collecting import located
 from hopscope.api.sharing.service import Found, Service
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.specs import Spec
@@ -73,7 +74,8 @@ def _pull(
     wanted = [*stored.ids(store, specs)]
     service.check()
     for begin in range(0, len(wanted), RUNS):
-        traces = [trace(store.load(run_id)) for run_id in wanted[begin : begin + RUNS]]
+        made = [trace(store.load(run_id)) for run_id in wanted[begin : begin + RUNS]]
+        traces = [located(each, service) or each for each in made]
         by_id = {each.id: each for each in traces}
         labels = [
             label

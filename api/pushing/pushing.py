@@ -199,16 +199,17 @@ class _Pusher:
         """Send runs, with the experiment that they belong to and the key of their result there."""
         waiting = iter(of)
         while chunk := list(islice(waiting, RUNS)):
-            told = [
-                (tell(self._store, run_id, self._judges, capture=self._capture), within, key)
-                for run_id, within, key in chunk
-            ]
+            told = [(self._tell(run_id), within, key) for run_id, within, key in chunk]
             arrived = self._traces(told)
             self._notes([note for each in arrived for note in each.notes])
             for each, within, key in told:
                 if within is not None and any(each is there for there in arrived):
                     self._result(each, within, key, experiment)
             self._progress(self._report)
+
+    def _tell(self, run_id: str) -> Told:
+        asked = None if self._dry else self._service
+        return tell(self._store, run_id, self._judges, capture=self._capture, service=asked)
 
     def _traces(self, told: Sequence[tuple[Told, Within | None, str]]) -> list[Told]:
         """Send traces; those that are there. One that was sent is sent again as part of an
@@ -220,6 +221,10 @@ class _Pusher:
         there = []
         for each, within, key in told:
             id = each.run.id
+            if each.there:
+                self._report.known[TRACE] += 1
+                there.append(each)
+                continue
             before = known.get(keys[id])
             joins = within is not None and key not in results
             same = before is not None and before.content == contents[id] and not joins

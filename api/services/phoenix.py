@@ -25,6 +25,7 @@ from hopscope.api.sharing.service import (
 )
 from hopscope.runtime.errors import UsageError
 from hopscope.store.exporters.otlp import Trace, protobuf
+from hopscope.store.traces import otlp
 from hopscope.tracing.spans.provider import PROJECT_NAME
 
 KEY = "PHOENIX_API_KEY"
@@ -76,6 +77,25 @@ class Phoenix:
 
     def check(self) -> None:
         self._server.get("/v1/projects", limit=1)
+
+    def retrievers(self, trace: Trace) -> dict[int, str] | None:
+        path = f"/v1/projects/{quote(self.project, safe='')}/spans/otlpv1"
+        try:
+            page = self._server.get(path, trace_id=trace.id, limit=PAGE)
+        except ServiceError as error:
+            if error.status == 404:
+                return None
+            raise
+        spans = [*otlp.spans(page)]
+        if trace.root not in {span.id for span in spans}:
+            return None
+        # A trace that `push` sent has the ids that it would send again.
+        below = {id: step for step, id in trace.steps.items()}
+        found: dict[int, str] = {}
+        for span in spans:
+            if span.meaning == "search" and span.parent in below:
+                found.setdefault(below[span.parent], span.id)
+        return found
 
     def send_trace(self, trace: Trace, within: Within | None) -> str:
         self._server.ask(

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from hopscope.api.sharing.service import Example, Note, Plan, Result
+from hopscope.api.sharing.service import Example, HoldsTraces, Note, Plan, Result
 from hopscope.runtime.spans import content
 from hopscope.runtime.types import Credit, Measurement, Run
 from hopscope.store.experiments.records import Experiment, Item
-from hopscope.store.exporters.otlp import Trace, trace
+from hopscope.store.exporters.otlp import Trace, relocated, trace
 from hopscope.store.store import Store
 from hopscope.tracing.reports.appraised import shown_credits
 from hopscope.tracing.scoring.metric import AnswerMetric, case_of
@@ -26,6 +26,8 @@ class Told(NamedTuple):
 
     trace: Trace
     notes: list[Note]
+    there: bool = False
+    """Whether the service has its trace from when it ran."""
 
     @property
     def run(self) -> Run:
@@ -37,11 +39,27 @@ class Told(NamedTuple):
         return tuple(note for note in self.notes if note.whole)
 
 
-def tell(store: Store, run_id: str, metrics: Sequence[AnswerMetric], *, capture: bool) -> Told:
+def located(made: Trace, service: object) -> Trace | None:
+    """The trace as a service has it since the run was made; None if it has not."""
+    if not made.run.trace_id or not isinstance(service, HoldsTraces):
+        return None
+    retrievers = service.retrievers(made)
+    return None if retrievers is None else relocated(made, retrievers)
+
+
+def tell(
+    store: Store,
+    run_id: str,
+    metrics: Sequence[AnswerMetric],
+    *,
+    capture: bool,
+    service: object = None,
+) -> Told:
     """A run with the credits of its appraisal that tables show, and its answer's scores.
 
     Args:
         capture: False leaves out all that a person or a model wrote.
+        service: asked whether it has the trace already.
     """
     run = store.load(run_id)
     credits = shown_credits(store.credits(run.id))
@@ -50,10 +68,12 @@ def tell(store: Store, run_id: str, metrics: Sequence[AnswerMetric], *, capture:
         value = credit.measurement.value
         if credit.step is not None and credit.passage is not None and value is not None:
             worth[credit.step][credit.passage][_name(credit)] = value
-    made = trace(run, worth=worth, capture=capture)
+    new = trace(run, worth=worth, capture=capture)
+    there = located(new, service)
+    made = there or new
     notes = [_score(run, made, metric, capture=capture) for metric in metrics]
     notes += [note for each in credits for note in _credit(each, made, capture=capture)]
-    return Told(made, notes)
+    return Told(made, notes, there is not None)
 
 
 def plans(
@@ -140,7 +160,7 @@ def _credit(credit: Credit, trace: Trace, *, capture: bool) -> Iterator[Note]:
         if credit.passage is not None:
             [step] = (each for each in trace.run.steps if each.index == credit.step)
             keys = [hit.passage.key for hit in step.ranked]
-            if credit.passage not in keys:
+            if credit.passage not in keys or credit.step not in trace.retrievers:
                 return
             place = keys.index(credit.passage)
     elif credit.passage is not None or not span:

@@ -7,7 +7,7 @@ what was sent.
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import Field, JsonValue
 
@@ -148,6 +148,15 @@ class Found(Record):
     remote: Text = ""
     """Its id there."""
     made: datetime
+
+
+@runtime_checkable
+class HoldsTraces(Protocol):
+    """A service that may hold the trace of a run already, sent while the run was made."""
+
+    def retrievers(self, trace: Trace) -> dict[int, str] | None:
+        """The RETRIEVER span of each step in the trace there; None if it is not there."""
+        ...
 
 
 class Service(Protocol):

@@ -8,7 +8,7 @@ was asked for.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -83,6 +83,20 @@ def trace(run: Run, *, worth: Worth | None = None, capture: bool = True) -> Trac
             spans.append(_exchange(run, exchange, id, below, at, begin, end, capture=capture))
             begin = end
     return Trace(run, id, root, steps, retrievers, spans)
+
+
+def relocated(made: Trace, retrievers: Mapping[int, str]) -> Trace:
+    """The trace of a run as it was traced while it ran: its RETRIEVER spans have other ids.
+
+    Args:
+        retrievers: their ids, by step; steps without one have no such span.
+    """
+    ids = {made.retrievers[step]: id for step, id in retrievers.items() if step in made.retrievers}
+    lost = {id for id in made.retrievers.values() if id not in ids}
+    spans = [
+        replace(span, id=ids.get(span.id, span.id)) for span in made.spans if span.id not in lost
+    ]
+    return replace(made, retrievers=dict(retrievers), spans=spans)
 
 
 def protobuf(traces: Iterable[Trace], *, resource: Mapping[str, Any] | None = None) -> bytes:

@@ -30,7 +30,7 @@ from hopscope.runtime.types import (
 )
 from hopscope.store.traces.span import Span
 from hopscope.store.traces.tree import Tree
-from hopscope.store.traces.values import loaded
+from hopscope.store.traces.values import loaded, metadata_of
 
 _CUT = re.compile(r"… \[\d+ more characters\]\Z")
 
@@ -142,7 +142,7 @@ def _step(span: Span, tree: Tree, passages: dict[str, Passage]) -> Step:
 
 
 def _hit(document: Mapping[str, Any]) -> Hit:
-    metadata = loaded(str(document.get(keys.DOCUMENT_METADATA) or ""))
+    metadata = metadata_of(document)
     about = metadata if isinstance(metadata, dict) else {}
     score = document.get(keys.DOCUMENT_SCORE)
     if not isinstance(score, int | float):

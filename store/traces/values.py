@@ -112,10 +112,24 @@ def loaded(text: str) -> Any:
         return text
 
 
+def metadata_of(document: Mapping[str, Any]) -> Any:
+    """The metadata of a document of OpenInference: JSON, or one attribute for each entry, as
+    Phoenix gives them back."""
+    told = document.get(keys.DOCUMENT_METADATA)
+    if told is None:
+        start = f"{keys.DOCUMENT_METADATA}."
+        flat = {
+            key.removeprefix(start): value
+            for key, value in document.items()
+            if key.startswith(start)
+        }
+        return flat or None
+    return loaded(told) if isinstance(told, str) else told
+
+
 def _document(flat: Mapping[str, Any]) -> dict[str, Any]:
     """A document of OpenInference."""
-    metadata = flat.get(keys.DOCUMENT_METADATA)
-    told = loaded(metadata) if isinstance(metadata, str) else metadata
+    told = metadata_of(flat)
     return _plain(
         {
             "id": flat.get(keys.DOCUMENT_ID),

@@ -4,6 +4,7 @@ import gzip
 import json
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import json_format  # type: ignore[import-untyped]
@@ -136,6 +137,25 @@ def as_protobuf(path: Path) -> list[bytes]:
     return requests
 
 
+def as_phoenix(listed: list[Any]) -> str:
+    """The page that a server of Phoenix gives of the spans: documents' metadata is no longer
+    JSON, but one attribute for each entry."""
+    spans = []
+    for resource in listed:
+        [scope] = resource["scopeSpans"]
+        for span in scope["spans"]:
+            pairs = []
+            for pair in span.get("attributes", ()):
+                if pair["key"].endswith(".document.metadata"):
+                    for name, value in json.loads(pair["value"]["stringValue"]).items():
+                        told = {"key": f"{pair['key']}.{name}", "value": {"stringValue": value}}
+                        pairs.append(told)
+                else:
+                    pairs.append(pair)
+            spans.append({**span, "attributes": pairs})
+    return json.dumps({"data": spans, "next_cursor": None})
+
+
 def varint(number: int) -> bytes:
     return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
 
@@ -161,6 +181,8 @@ def test_the_same_spans_in_every_form_of_otlp_are_the_same_run(tmp_path: Path) -
         source = Source(tmp_path / name)
         assert otlp.build().fits(source), name
         assert list(otlp.build().runs([source])) == [expected], name
+    (tmp_path / "phoenix.json").write_text(as_phoenix(listed))
+    assert list(otlp.build().runs([Source(tmp_path / "phoenix.json")])) == [expected]
     (tmp_path / "cut.pb").write_bytes(forms["one.pb"][:-10])
     damaged = list(otlp.build().runs([Source(tmp_path / "cut.pb")]))
     assert any(isinstance(each, Unread) and "damaged" in each.problem for each in damaged)
