@@ -18,6 +18,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "dspy": (("dspy",),),
     "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
     "haystack": (("haystack-ai",),),
+    "grpc": (("opentelemetry-exporter-otlp-proto-grpc",),),
     "langchain": (("langchain",),),
     "llama-index": (("llama-index-core",),),
     "local": (("torch",), ("transformers",)),

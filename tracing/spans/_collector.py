@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import MissingExtraError, UsageError
 
 FLUSH_SECONDS = 5.0
 ABORT_SECONDS = 1.0
@@ -48,10 +48,13 @@ def _exporter() -> SpanExporter:
     spoken = protocol()
     try:
         if spoken == "grpc":
-            from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
-                OTLPSpanExporter as GrpcExporter,
-            )
-
+            try:
+                from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
+                    OTLPSpanExporter as GrpcExporter,
+                )
+            except ImportError:
+                other = f"set {_PREFIX}PROTOCOL=http/protobuf"
+                raise MissingExtraError("spans by gRPC", "grpc", instead=other) from None
             return GrpcExporter()
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
             OTLPSpanExporter as HttpExporter,
@@ -102,6 +105,7 @@ def send_spans(provider: TracerProvider, warn: Callable[[str], None]) -> Iterato
 
     Raises:
         UsageError: the environment cannot be used.
+        MissingExtraError: it wants gRPC, which is not installed.
     """
     exporter = _Watched(_exporter())
     try:

@@ -18,7 +18,7 @@ from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from hopscope.runtime import spans
-from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.errors import MissingExtraError, ReaderError, UsageError
 from hopscope.runtime.execution.run import Run, Workflow, run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.types import Passage, Question
@@ -342,6 +342,15 @@ def test_unusable_settings_are_refused(
     monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match="OTEL_"), telemetry():
         pass
+
+
+def test_without_grpc_the_extra_and_the_other_protocol_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(ENDPOINT, "http://127.0.0.1:4317")
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.grpc.trace_exporter", None)
+    with pytest.raises(MissingExtraError, match=r"'hopscope\[grpc\]'; or set .*=http/protobuf"):
+        _collector._exporter()
 
 
 def test_grpc_is_spoken_to_its_own_port(monkeypatch: pytest.MonkeyPatch) -> None:
