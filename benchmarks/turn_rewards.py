@@ -19,11 +19,6 @@ from hopscope.lab.suites import worlds
 from hopscope.lab.validity import turn_rewards
 from hopscope.lab.validity.turn_rewards import HOPS, SearchCase
 
-SHOWN = [
-    f"{meter}, {rule}"
-    for meter in ("seper", "gold_probability", "gold_logprob")
-    for rule in ("shapley", "leave-one-out")
-]
 RISEN, WITHOUT = 0.5, 0.25
 """A gain in belief of all searches from which it has risen; a loss without one search below which
 the belief holds without it."""
@@ -52,10 +47,12 @@ def show(name: str, cases: Sequence[SearchCase]) -> None:
     useful = sum(case.useful for case in cases)
     runs = len({case.question for case in cases})
     print(f"{name}: {runs} runs, {useful} of {len(cases)} searches useful")
-    for reward in SHOWN:
+    for reward in cases[0].rewards if cases else ():
         found = turn_rewards.auroc(cases, reward, 0)
-        if found.value is not None and found.low is not None and found.high is not None:
-            print(f"  {reward}: {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", flush=True)
+        value, low, high = (
+            "-" if each is None else f"{each:.3f}" for each in (found.value, found.low, found.high)
+        )
+        print(f"  {reward}: {value} [{low}, {high}]", flush=True)
 
 
 def losses(cases: Sequence[SearchCase]) -> dict[str, tuple[int, float]]:
