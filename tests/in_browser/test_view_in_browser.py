@@ -71,10 +71,11 @@ def test_a_mark_leads_to_its_run(page: Any, served: Served, store: Store) -> Non
         """() => {
             const view = document.querySelector("#figure-trust .chart").view;
             const [x, y] = view.origin();
+            const { left, top } = view.padding();
             const find = (item) => item.datum && item.datum.run ? item
                 : (item.items || []).map(find).find(Boolean);
             const mark = find(view.scenegraph().root);
-            return { x: x + mark.x, y: y + mark.y };
+            return { x: x + left + mark.x, y: y + top + mark.y };
         }"""
     )
     chart.click(position={"x": place["x"], "y": place["y"]})

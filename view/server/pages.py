@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, quote, urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from hopscope.lab import comparison
@@ -72,13 +73,15 @@ def router(kept: "KeptRecords", forms: FormToken | None) -> APIRouter:
     async def label(run: str, request: Request) -> Response:
         if forms is None:
             return _error(403, "this server was started with --read-only")
-        body = await request.body()
-        if len(body) > LARGEST_FORM:
-            return _error(413, "the form is too long")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST_FORM:
+                return _error(413, "the form is too long")
         form = {name: values[0] for name, values in parse_qs(body.decode(errors="replace")).items()}
         if not forms.valid(run, form.get("token", "")):
             return _error(403, "the form is not of this server, or older than it: load it again")
-        labelling.save(store, run, form)
+        await run_in_threadpool(labelling.save, store, run, form)
         return RedirectResponse(f"/runs/{quote(run, safe='')}#labels", status_code=303)
 
     @routes.get("/experiments/{name:path}")

@@ -140,6 +140,11 @@ def test_a_form_that_says_nothing_is_told(
     assert told in answer.text
 
 
+def test_a_form_that_is_too_long_is_not_read(client: TestClient, run: str) -> None:
+    answer = client.post(f"/runs/{run}/labels", content=b"x" * 1_000_000)
+    assert answer.status_code == 413
+
+
 def test_files_are_served_and_no_others(client: TestClient) -> None:
     assert "vegaEmbed" in client.get("/static/view.js").text
     for name in ("app.py", "..%2Fhtml.py", "base.html"):
