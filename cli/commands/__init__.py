@@ -26,6 +26,7 @@ COMMANDS = {
     "figure": "view.figure:figure",
     "report": "view.report:report",
     "view": "view.view:view",
+    "serve": "services.serving:app",
     "list": "listing:list_components",
     "doctor": "doctor:doctor",
     "index": "index:app",

@@ -60,6 +60,8 @@ EXAMPLES = {
     "figure": "hopscope figure workflows first --out workflows.svg",
     "report": "hopscope report first --out report.html",
     "view": "hopscope view --port 8000",
+    "serve": "hopscope serve search hopland",
+    "serve search": "hopscope serve search my-index --port 8001",
     "list": "hopscope list workflows",
     "doctor": "hopscope doctor",
     "index": "hopscope index build corpus.jsonl --out my-index",
