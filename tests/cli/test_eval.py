@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,7 @@ from hopscope.lab.experiments import workers
 from hopscope.store.store import Store
 from hopscope.tracing.learned.classifier_file import ClassifierFile
 from tests.models import tiny_llama
+from tests.servers import scripted_api
 
 HOPSCOPE = [sys.executable, "-m", "hopscope.cli"]
 ASKED = 30
@@ -32,9 +35,11 @@ class Bare(NamedTuple):
     index: Path
     data: Path
 
-    def command(self, database: Path, *more: str, data: Path | None = None) -> list[str]:
+    def command(
+        self, database: Path, *more: str, data: Path | None = None, reader: str = ""
+    ) -> list[str]:
         return [
-            "eval", str(data or self.data), "--reader", f"hf:{self.model}",
+            "eval", str(data or self.data), "--reader", reader or f"hf:{self.model}",
             "--corpus", str(self.index), "--samples", "2", "--meter", "seper",
             "--rule", "trajectory", "--db", str(database), "--name", "towns", "--order", "file",
             *more,
@@ -94,9 +99,25 @@ def done(database: Path) -> int:
     return int(count)
 
 
-def stopped_at(command: list[str], database: Path, items: int, by: signal.Signals) -> str:
+class Pace:
+    """Holds the answers of a server from when so many items are done, so that a command cannot
+    finish before it is stopped."""
+
+    def __init__(self, database: Path) -> None:
+        self.database, self.items = database, ASKED
+        self.free = threading.Event()
+        self.free.set()
+
+    def __call__(self) -> None:
+        if done(self.database) >= self.items:
+            self.free.wait(timeout=600)
+
+
+def stopped_at(command: list[str], pace: Pace, items: int, by: signal.Signals) -> str:
     """Start it in a process group of its own, end that when so many items are done; its stderr.
     Of SIGKILL only the command learns, so that its workers have to find out by themselves."""
+    pace.items, database = items, pace.database
+    pace.free.clear()
     running = subprocess.Popen(
         [*HOPSCOPE, *command], stderr=subprocess.PIPE, text=True, start_new_session=True,
         # A shell starts background jobs with SIGINT ignored, and children inherit that.
@@ -111,25 +132,39 @@ def stopped_at(command: list[str], database: Path, items: int, by: signal.Signal
         running.kill()
     else:
         os.killpg(running.pid, by)
+    pace.items = ASKED
+    pace.free.set()
     _, told = running.communicate(timeout=600)  # also waits for the workers, who have the pipe
     assert running.returncode == (130 if by is signal.SIGINT else -by), told
     assert done(database) < ASKED, "it had finished before it was stopped"
     return told
 
 
-@pytest.mark.slow
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, Pace]]:
+    """A reader on a server, and its pace."""
+    pace = Pace(tmp_path / "broken.db")
+    with scripted_api.naming("Bruno", pace) as reader:
+        yield reader, pace
+
+
 def test_what_is_stopped_twice_ends_like_an_unbroken_one(
-    bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bare: Bare,
+    served: tuple[str, Pace],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Nothing is lost and nothing doubled; after Ctrl-C nothing is left half done."""
-    options = ["-w", "closed_book:max_tokens=24", "--deterministic", "--json"]
-    code, whole, _ = call(capsys, *bare.command(tmp_path / "whole.db", *options))
+    """Nothing is lost and nothing doubled; after Ctrl-C nothing is left half done. The model is on
+    a server, which spares the processes a library of models."""
+    options = ["-w", "closed_book:max_tokens=24", "--threads", "1", "--json"]
+    code, whole, _ = call(capsys, *bare.command(tmp_path / "whole.db", *options, reader=served[0]))
     assert code == 0
 
-    database = tmp_path / "broken.db"
-    command = bare.command(database, *options, "--workers", "2")
-    stopped_at(command, database, 3, signal.SIGKILL)
-    told = stopped_at(command, database, 12, signal.SIGINT)
+    pace = served[1]
+    database = pace.database
+    command = bare.command(database, *options, "--workers", "2", reader=served[0])
+    stopped_at(command, pace, 3, signal.SIGKILL)
+    told = stopped_at(command, pace, 12, signal.SIGINT)
     assert "the same command resumes" in told
     with Store.open(database) as store:
         progress = store.experiments.progress("towns")

@@ -2,16 +2,16 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
 @contextmanager
-def naming(name: str) -> Iterator[str]:
+def naming(name: str, before: Callable[[], object] = lambda: None) -> Iterator[str]:
     """A server on loopback that answers `name` to prompts that hold it and `nowhere` to others; a
-    reader's name for it."""
+    reader's name for it. `before` is called before each answer."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -19,6 +19,7 @@ def naming(name: str) -> Iterator[str]:
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            before()
             text = " ".join(str(message["content"]) for message in asked["messages"])
             said = name if name in text else "nowhere"
             token = {"token": said, "logprob": -0.1, "bytes": list(said.encode())}
