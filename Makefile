@@ -8,13 +8,14 @@ TRAINERS ?= .venv-trainers
 MLFLOW ?= .venv-mlflow
 PHOENIX ?= .venv-phoenix
 CHROMIUM ?= /usr/bin/chromium
+INSPECT ?= .venv-inspect
 BIN := $(VENV)/bin
 # The folders of the runtime where models compute; the others hand on what they said.
 COMPUTING := compressors encoders generation models readers rerankers retrievers similarities thinking \
 	wrappers
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-phoenix test-browser pictures check format bench lab clean
+.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-phoenix test-browser pictures test-inspect check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -107,6 +108,18 @@ test-browser: $(VENV)/browser ## Test the local view in Chromium (apt-get instal
 pictures: $(VENV)/browser ## Make the screenshots of the README anew, in Chromium.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/make.py --chromium $(CHROMIUM)
 
+# inspect_ai needs older releases than constraints.txt has, ragas an older langchain-community; of
+# FlashRAG only its data set is wanted, without its models.
+$(INSPECT)/ready: pyproject.toml
+	$(PYTHON) -m venv $(INSPECT)
+	$(INSPECT)/bin/pip install --quiet --editable . \
+		hypothesis pytest inspect-ai==0.3.285 ragas==0.4.3 langchain-community==0.4.1
+	$(INSPECT)/bin/pip install --quiet --no-deps flashrag-dev==0.1.2
+	@touch $@
+
+test-inspect: $(INSPECT)/ready ## Read exports with inspect_ai, ragas and FlashRAG, in an environment of their own.
+	$(INSPECT)/bin/python -m pytest tests/on_inspect
+
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -128,4 +141,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) $(PHOENIX) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) $(PHOENIX) $(INSPECT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

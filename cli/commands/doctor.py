@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "faiss-cpu": (("faiss-cpu", "faiss-gpu-cu12", "faiss-gpu"),),
     "haystack": (("haystack-ai",),),
     "grpc": (("opentelemetry-exporter-otlp-proto-grpc",),),
+    "inspect": (("inspect-ai",),),
     "langchain": (("langchain",),),
     "llama-index": (("llama-index-core",),),
     "local": (("torch",), ("transformers",)),

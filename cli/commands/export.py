@@ -192,6 +192,65 @@ def trec(
     _tell(collected.failed, "runs have no labels")
 
 
+@app.command("inspect")
+def inspect(experiment: Name, out: Out, overwrite: Overwrite = False, db: Database = None) -> None:
+    """Write logs for `inspect view`: one .eval file per workflow, with scores and credits.
+
+    Needs the extra inspect.
+    """
+    from hopscope.lab.export import inspect_logs
+    from hopscope.store.store import Store
+
+    with Store.open(db, create=False, reading=True) as store:
+        found = store.experiments.find(experiment)
+        paths = inspect_logs.paths(found, out)
+        check_free(paths.values(), overwrite=overwrite)
+        metrics = [
+            answer_metric(name, reader=parts.TINY, entailment="lexical")
+            for name in inspect_logs.METRICS
+        ]
+        inspect_logs.write(store, found, paths, metrics)
+    for path in paths.values():
+        render.say(str(path))
+
+
+@app.command("flashrag")
+def flashrag(experiment: Name, out: Out, overwrite: Overwrite = False, db: Database = None) -> None:
+    """Write FlashRAG's intermediate_data.json: a folder per workflow."""
+    from hopscope.lab.export import flashrag as form
+    from hopscope.lab.export.sources import answered
+    from hopscope.store.store import Store
+
+    with Store.open(db, create=False, reading=True) as store:
+        found = store.experiments.find(experiment)
+        paths = {
+            arm.label: out / _file_name(arm.label) / "intermediate_data.json" for arm in found.arms
+        }
+        check_free(paths.values(), overwrite=overwrite)
+        for label, path in paths.items():
+            pairs, unanswered = answered(store, experiment, label)
+            form.write(path, [form.record(item, run) for item, run in pairs])
+            _say_written(path, len(pairs), unanswered)
+
+
+@app.command("ragas")
+def ragas(experiment: Name, out: Out, overwrite: Overwrite = False, db: Database = None) -> None:
+    """Write ragas' evaluation set: a .jsonl file per workflow."""
+    from hopscope.lab.export import ragas as form
+    from hopscope.lab.export.sheets import write_lines
+    from hopscope.lab.export.sources import answered
+    from hopscope.store.store import Store
+
+    with Store.open(db, create=False, reading=True) as store:
+        found = store.experiments.find(experiment)
+        paths = {arm.label: out / f"{_file_name(arm.label)}.jsonl" for arm in found.arms}
+        check_free(paths.values(), overwrite=overwrite)
+        for label, path in paths.items():
+            pairs, unanswered = answered(store, experiment, label)
+            write_lines(path, [form.sample(run) for _, run in pairs])
+            _say_written(path, len(pairs), unanswered)
+
+
 @app.command("preferences")
 def preferences(
     experiment: Name,
@@ -335,6 +394,12 @@ def _tell(failed: dict[str, str], what: str) -> None:
     if failed:
         render.note(f"{len(failed)} {what}")
         raise typer.Exit(1)
+
+
+def _say_written(path: Path, questions: int, unanswered: int) -> None:
+    render.say(f"{path}  {questions} questions")
+    if unanswered:
+        render.note(f"{path.name}: {unanswered} questions without an answer are left out")
 
 
 def _file_name(label: str) -> str:

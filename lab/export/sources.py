@@ -17,6 +17,13 @@ def done(store: Store, experiment: str) -> Iterator[tuple[Item, Run | None]]:
             yield item, store.load(item.outcome.run_id) if item.outcome else None
 
 
+def answered(store: Store, experiment: str, label: str) -> tuple[list[tuple[Item, Run]], int]:
+    """The finished items of a workflow with an answer, and the number of those without."""
+    finished = [(item, run) for item, run in done(store, experiment) if item.arm == label]
+    kept = [(item, run) for item, run in finished if run is not None and run.answer is not None]
+    return kept, len(finished) - len(kept)
+
+
 def runs_by_question(store: Store, experiment: str) -> dict[Question, list[Run]]:
     """The runs of each finished question."""
     found: dict[Question, list[Run]] = {}

@@ -75,21 +75,28 @@ class Power(Record):
 def drops(
     pairs: Sequence[tuple[Column, Column]], allowed: Sequence[float], bootstrap: Bootstrap
 ) -> list[Drop]:
-    """The drop of each (baseline, candidate); p-values not adjusted. Columns have at most one run
-    for each question."""
+    """The drop of each (baseline, candidate); p-values not adjusted. All columns are over the same
+    questions, with at most one run for each."""
+    fallen = [_fallen(one, other) for one, other in pairs]
+    measured = [(one.below > 0) & (other.below > 0) for one, other in pairs]
+    exact = [_exact(*pair, most) for pair, most in zip(pairs, allowed, strict=True)]
+    drawn = [
+        place
+        for place, both in enumerate(measured)
+        if not exact[place] and np.count_nonzero(both) > 1
+    ]
+    rest = [np.where(measured[i], _less(fallen[i], allowed[i]), 0.0) for i in drawn]
+    chances = bootstrap.p_values(np.stack(rest), one_sided=True) if drawn else []
+    by_place = dict(zip(drawn, chances, strict=True))
     found = []
-    for (one, other), most, two_sided in zip(
-        pairs, allowed, differences(pairs, bootstrap), strict=True
-    ):
-        fields = dict(two_sided)
+    for place, two_sided in enumerate(differences(pairs, bootstrap)):
         p, test = None, ""
-        fallen = _fallen(one, other)
-        if len(fallen) and _exact(one, other, most):
-            p, test = float(_mcnemar(fallen[None])[0]), "mcnemar(exact, one-sided)"
-        elif len(fallen) > 1:
-            [p] = bootstrap.p_values(_less(fallen, most)[None], one_sided=True)
-            test = f"{bootstrap.test}, one-sided"
-        found.append(Drop(**fields | {"p": p, "test": test, "allowed": most}))
+        if exact[place] and measured[place].any():
+            p, test = float(_mcnemar(fallen[place][None])[0]), "mcnemar(exact, one-sided)"
+        elif place in by_place:
+            p, test = by_place[place], f"{bootstrap.test}, one-sided"
+        fields = dict(two_sided) | {"p": p, "test": test, "allowed": allowed[place]}
+        found.append(Drop(**fields))
     return found
 
 
@@ -154,10 +161,12 @@ def power(
 
 
 def _fallen(one: Column, other: Column) -> Floats:
-    """The drops of the questions measured for both."""
+    """The drop of each question; 0 unless it is measured for both."""
     both = (one.below > 0) & (other.below > 0)
-    fallen: Floats = one.above[both] / one.below[both] - other.above[both] / other.below[both]
-    return fallen
+    before, after = (
+        np.divide(c.above, c.below, out=np.zeros_like(c.above), where=both) for c in (one, other)
+    )
+    return before - after
 
 
 def _less(fallen: Floats, allowed: float) -> Floats:
