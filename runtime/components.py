@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from pkgutil import ModuleInfo, iter_modules
+from threading import Lock
 from types import ModuleType
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
@@ -59,6 +60,16 @@ class ComponentEntry(NamedTuple):
     """Why it cannot be used by this name."""
 
 
+_parsing = Lock()
+
+
+def statements(source: str) -> list[ast.stmt]:
+    """The statements of a module. Threads parse in turn: Python 3.11 counts the depth of all their
+    trees together, and raises SystemError if another thread runs while it makes one."""
+    with _parsing:
+        return ast.parse(source).body
+
+
 def own(package: ModuleType) -> list[str]:
     """Our components of a package, sorted."""
     return sorted(
@@ -74,7 +85,7 @@ def _builds(package: ModuleType, folder: ModuleInfo) -> bool:
     spec = folder.module_finder.find_spec(f"{package.__name__}.{folder.name}", None)
     source = getattr(spec and spec.loader, "get_source", lambda name: None)(spec and spec.name)
     defined: set[str] = set()
-    for node in ast.parse(source or "").body:
+    for node in statements(source or ""):
         match node:
             case ast.FunctionDef(name=name):
                 defined.add(name)

@@ -1,5 +1,8 @@
+import ast
 import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +26,26 @@ def test_a_component_is_named_after_its_file_and_helpers_are_not_listed() -> Non
     found = components.names(workflows)
     assert {"closed_book", "naive", "ircot"} <= set(found)
     assert not any(name.startswith("_") for name in found)
+
+
+def test_threads_parse_sources_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `--threads 4` the first questions failed: AST constructor recursion depth mismatch."""
+    inside: list[str] = []
+    most: list[int] = []
+    parse = ast.parse
+
+    def slow(source: str) -> ast.Module:
+        inside.append(source)
+        time.sleep(0.002)
+        most.append(len(inside))
+        inside.remove(source)
+        return parse(source)
+
+    monkeypatch.setattr(components.ast, "parse", slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(components.statements, [f"x = {i}" for i in range(8)]))
+    assert [len(each) for each in found] == [1] * 8
+    assert most == [1] * 8
 
 
 def test_an_unknown_component_lists_the_choices() -> None:

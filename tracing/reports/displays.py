@@ -87,7 +87,7 @@ def _literal(module: str, constant: str) -> object:
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return None
-    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+    for node in components.statements(Path(spec.origin).read_text(encoding="utf-8")):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == constant:
                 if not isinstance(value, ast.Call):
