@@ -140,7 +140,7 @@ class GateReport(Record):
             },
             rows=rows,
             notes=self._all_notes(),
-            digits={"allowed": 3, "adjusted": 4},
+            digits={"baseline": 3, "candidate": 3, "drop": 3, "allowed": 3, "adjusted": 4},
         )
 
     def _all_notes(self) -> tuple[str, ...]:
