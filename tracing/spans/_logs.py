@@ -14,7 +14,7 @@ from opentelemetry.sdk._logs.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.util.types import Attributes
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import MissingExtraError, UsageError
 from hopscope.tracing.spans._collector import ABORT_SECONDS, FLUSH_SECONDS, protocol
 
 
@@ -61,10 +61,13 @@ class _Watched(LogRecordExporter):
 def _exporter() -> LogRecordExporter:
     try:
         if protocol("LOGS") == "grpc":
-            from opentelemetry.exporter.otlp.proto.grpc._log_exporter import (
-                OTLPLogExporter as GrpcExporter,
-            )
-
+            try:
+                from opentelemetry.exporter.otlp.proto.grpc._log_exporter import (
+                    OTLPLogExporter as GrpcExporter,
+                )
+            except ModuleNotFoundError:
+                other = "set OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=http/protobuf"
+                raise MissingExtraError("log events by gRPC", "grpc", instead=other) from None
             return GrpcExporter()
         from opentelemetry.exporter.otlp.proto.http._log_exporter import (
             OTLPLogExporter as HttpExporter,
