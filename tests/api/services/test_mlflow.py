@@ -1,11 +1,15 @@
 """Runs in MLflow, against a small one that answers as the real one does (tests/on_mlflow)."""
 
+import base64
 import gzip
 from pathlib import Path
+
+import pytest
 
 from hopscope.api.pushing.pulling import pull
 from hopscope.api.pushing.pushing import push
 from hopscope.api.services.mlflow import PLACE
+from hopscope.runtime.errors import UsageError
 from hopscope.store.exporters.otlp import trace
 from hopscope.store.store import Store
 from tests.api.services.stored_experiment import (
@@ -141,3 +145,15 @@ def test_without_content_no_text_leaves(mlflow: MLflow, filled: Path) -> None:
     texts += [run.evidence[0].text, run.evidence[0].title]
     assert len(mlflow.spans) > 0
     assert [text for text in texts if text.encode() in sent] == []
+
+
+def test_a_user_and_a_password_do_instead_of_a_token(
+    mlflow: MLflow, filled: Path, bare: pytest.MonkeyPatch
+) -> None:
+    bare.delenv("MLFLOW_TRACKING_TOKEN")
+    bare.setenv("MLFLOW_TRACKING_USERNAME", "ann")
+    bare.setenv("MLFLOW_TRACKING_PASSWORD", "a-long-password")
+    with pytest.raises(UsageError, match="MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"):
+        push("mlflow", NAME, store=filled)  # this server takes tokens only
+    login = base64.b64encode(b"ann:a-long-password").decode()
+    assert [asked.headers["authorization"] for asked in mlflow.requests] == [f"Basic {login}"]
