@@ -29,7 +29,13 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     """All modules that the tests inside need: what they load first is forgotten after them, and
     numpy cannot be loaded twice."""
     folder = tmp_path_factory.mktemp("loaded")
-    with hopscope.Session(store=folder / "runs.db", workflow="naive", samples=2) as session:
+    with hopscope.Session(
+        store=folder / "runs.db",
+        workflow="naive",
+        samples=2,
+        meters=["seper"],
+        rules=["trajectory"],
+    ) as session:
         made = hopscope.evaluate(session, "hopland:dev", limit=2)
         assert session.ask(QUESTION, gold="Zana").credits[0].meter
     hopscope.write_baseline(made.name, folder / "base.json", store=folder / "runs.db")
@@ -78,6 +84,12 @@ def test_a_dataset_is_compared_with_its_baseline(plugged: pytest.Pytester) -> No
         """
         import json
         from pathlib import Path
+
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def hopscope_settings():
+            return {"workflow": "naive", "meters": []}
 
         def test_quality(hopscope_gate):
             report = hopscope_gate("hopland:dev", "baseline.json", metrics={"f1": 0.0}, limit=5)
