@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+import tenacity
+
 from hopscope.api.services._http import Connection, base, key
 from hopscope.api.sharing.service import (
     Found,
@@ -34,6 +36,8 @@ PROJECT = "PHOENIX_PROJECT_NAME"
 DEFAULT = "http://127.0.0.1:6006"
 BATCH = 100
 """Notes in a request."""
+PATIENCE = 20
+"""Tries, half a second apart, for spans that the server does not know yet."""
 PAGE = 1000
 """Annotations in a page."""
 ASKED = 50
@@ -109,7 +113,15 @@ class Phoenix:
     def send_notes(self, notes: Sequence[Note]) -> Sequence[str]:
         documents = notes[0].place is not None
         path = "/v1/document_annotations" if documents else "/v1/span_annotations"
-        reply = self._server.post(path, {"data": [_annotation(note) for note in notes]}, sync=True)
+        # The server stores the spans of a request some time after it took it.
+        patient = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_unknown),
+            stop=tenacity.stop_after_attempt(PATIENCE),
+            wait=tenacity.wait_fixed(0.5),
+            reraise=True,
+        )
+        data = [_annotation(note) for note in notes]
+        reply = patient(self._server.post, path, {"data": data}, sync=True)
         return [each["id"] for each in reply["data"]]
 
     def begin(self, plan: Plan, remote: str) -> str:
@@ -227,6 +239,10 @@ class Phoenix:
         for place, span in enumerate(spans):
             for each in (told.get(f"s{place}") or {}).get("documentEvaluations", ()):
                 yield span, each
+
+
+def _unknown(error: BaseException) -> bool:
+    return isinstance(error, ServiceError) and error.status == 404
 
 
 def _annotation(note: Note) -> dict[str, Any]:

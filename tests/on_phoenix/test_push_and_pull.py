@@ -2,6 +2,7 @@
 asked by its own API, and what it holds is compared with the store."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,19 @@ def held(client: httpx.Client, project: str = PROJECT) -> list[Span]:
     told = page.raise_for_status().json()
     assert told["next_cursor"] is None
     return [*otlp.spans(told)]
+
+
+def settled(client: httpx.Client, project: str) -> list[Span]:
+    """As `held`, once the server has stored the spans that it took: as many as a second before."""
+    before = -1
+    for _ in range(60):
+        there = client.get(f"/v1/projects/{project}").is_success
+        spans = held(client, project) if there else []
+        if spans and len(spans) == before:
+            return spans
+        before = len(spans)
+        time.sleep(1)
+    pytest.fail(f"Phoenix stores no spans of {project}")
 
 
 def annotations(client: httpx.Client, spans: list[str], project: str = PROJECT) -> list[Any]:
@@ -227,7 +241,7 @@ def test_a_run_that_was_traced_there_keeps_its_trace(
             run = session.ask(question, ["Zana"], workflow="naive").record
         with telemetry():
             session.credit(run, rules=["shapley"])
-    spans = held(client, "live")
+    spans = settled(client, "live")
     [root] = (span for span in spans if not span.parent)
     assert (root.trace, root.id) == (run.trace_id, run.span_id)
     assert {span.trace for span in spans} == {run.trace_id}
