@@ -159,8 +159,10 @@ class Appraiser:
         games: "Sequence[Game] | None" = None,
         settings: Mapping[str, Any] | None = None,
         stored: "Iterable[GameValues]" = (),
+        calls: int | None = None,
     ) -> Appraised:
-        """Credits of a run's steps, or of the players of `games`, described by `settings`.
+        """Credits of a run's steps, or of the players of `games`, described by `settings`, with at
+        most `calls` replies for each meter.
 
         `stored` are values of the run; those with the same settings are not measured again. The
         cost covers every request to `reader` since the last call.
@@ -175,7 +177,9 @@ class Appraiser:
         begun = perf_counter()
         recall = Recall(run, provenance, stored)
         known = {meter: recall.known(meter) for meter in recall.meters}
-        shares = appraisal.share(run, self.meters, self.rules, provenance, games=games, known=known)
+        shares = appraisal.share(
+            run, self.meters, self.rules, provenance, games=games, known=known, calls=calls
+        )
         return Appraised(shares.credits, self._appraisal(run, provenance, begun), shares.games)
 
     def measure(

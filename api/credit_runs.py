@@ -11,6 +11,7 @@ from hopscope.api.appraiser import RULES, Appraiser, Measuring
 from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.given import EntailmentPart, ReaderPart, RetrieverPart
 from hopscope.api.presets import Presets
+from hopscope.api.views.credit_costs import CreditCost, credit_costs
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.meters import DEFAULT_METERS, VARIANTS
@@ -18,6 +19,7 @@ from hopscope.tracing.proxies import told
 from hopscope.tracing.reports.appraised import Appraised
 
 if TYPE_CHECKING:
+    from hopscope.runtime.budget.prices import Prices
     from hopscope.runtime.ports import Retriever
     from hopscope.runtime.types import GameValues, Run
     from hopscope.store.store import Store
@@ -48,6 +50,18 @@ class CreditSettings:
     options: Mapping[str, str]
     golds: tuple[str, ...] = ()
     """The right answers; if empty, each run's own."""
+    calls: int | None = None
+    """The credit budget of each run and meter, in replies; None for no limit."""
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for settings that exclude each other."""
+        if self.calls is not None and self.calls < 1:
+            raise UsageError(f"a credit budget of {self.calls} calls: give 1 or more")
+        if self.calls is not None and self.mode is Mode.replay:
+            raise UsageError(
+                "a credit budget counts replies to evidence, and mode replay runs the workflow "
+                "again: give --mode frozen, or leave the budget out"
+            )
 
     def measuring(self, seed: int) -> Measuring:
         return Measuring(
@@ -80,6 +94,7 @@ class CreditArguments(NamedTuple):
     over: Over
     golds: tuple[str, ...]
     presets: Presets = Presets()
+    calls: int | None = None
 
     def wanted(self, of: "Defaults") -> CreditSettings:
         rules, meters = self.rules or of.rules, self.meters or of.meters
@@ -100,6 +115,7 @@ class CreditArguments(NamedTuple):
             seed=self.seed,
             options={**kept, **self.presets.of_meters(meters), **self.options},
             golds=self.golds,
+            calls=self.calls,
         )
 
 
@@ -201,7 +217,19 @@ class Crediting:
                 run, games, prepared.against, appraiser, self._judge, prepared.retriever
             )
         _log.info("measuring")
-        return appraiser.appraise(run, games=games, settings=prepared.settings, stored=stored)
+        return appraiser.appraise(
+            run, games=games, settings=prepared.settings, stored=stored, calls=wanted.calls
+        )
+
+    def plan(self, run: "Run", prices: "Prices") -> list[CreditCost]:
+        """What measuring this run costs each meter. Nothing is measured.
+
+        Raises:
+            HopscopeError: this run cannot be measured in this way.
+        """
+        appraiser, prepared = self.appraiser(run.seed), self._prepared(run)
+        price = prices.of(self._model.name)
+        return credit_costs(run, appraiser, prepared.games, self._wanted.calls, price)
 
     def measure_without(self, run: "Run", names: Iterable[str]) -> Appraised:
         """Measure the run's evidence without these steps and passages, named as in `show`.
@@ -277,6 +305,8 @@ class Crediting:
             settings["corpus"] = retriever.name
         if wanted.golds:
             settings["gold"] = list(wanted.golds)
+        if wanted.calls is not None:
+            settings["credit_budget"] = wanted.calls
         games = credit_games.games(wanted.over, run, against)
         return Prepared(against, games, settings, retriever)
 

@@ -2,12 +2,15 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from hopscope.api.credit_runs import CreditArguments, Crediting, CreditSettings, Defaults
 from hopscope.api.stored import ArmLabel
-from hopscope.api.views import what_if_table
+from hopscope.api.views import credit_costs, what_if_table
+from hopscope.api.views.credit_costs import CreditCost
 from hopscope.api.views.rows import Rows
+from hopscope.runtime.budget import prices as price_table
 from hopscope.runtime.errors import HopscopeError
 from hopscope.runtime.types import Run
 from hopscope.store.store import Store
@@ -86,6 +89,22 @@ class Creditings:
         self._store.save_credits([], [found.appraisal], found.games)
         provenance = found.appraisal.provenance
         return what_if_table.without(recall(run, provenance, self._store.games(run_id)), names)
+
+    def costs(self, ids: Mapping[str, ArmLabel | None], prices: Path | None) -> Rows[CreditCost]:
+        """What measuring the runs would cost; nothing is measured.
+
+        Args:
+            prices: a table of prices, whose rows precede the shipped ones.
+
+        Raises:
+            HopscopeError: a run cannot be measured in this way, or the table of prices is broken.
+        """
+        table = price_table.prices(prices)
+        found: list[CreditCost] = []
+        for run_id, arm in ids.items():
+            crediting = self.of(run_id, arm)
+            found += crediting.plan(self._store.load(run_id), table)
+        return credit_costs.rows(found)
 
     def of(self, run_id: str, arm: ArmLabel | None) -> Crediting:
         """

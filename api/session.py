@@ -288,6 +288,7 @@ class Session:
         gold: str | Iterable[str] | None = None,
         samples: int | None = None,
         options: Mapping[str, object] | None = None,
+        calls: int | None = None,
     ) -> Credits:
         """Share the worth of a run among its steps or passages in another way, and store it.
 
@@ -301,6 +302,7 @@ class Session:
             over: `steps` or `passages`.
             gold: right answers to measure against; by default those of the run.
             options: of meters and rules, as `{"shapley.permutations": 128}`.
+            calls: the credit budget, the most replies that each meter draws; None for no limit.
 
         Raises:
             UsageError: there is no such run, meter, rule, option or mode.
@@ -326,6 +328,7 @@ class Session:
                 seed=self.seed,
                 options={**self.presets.of_meters(chosen), **of_meters},
                 golds=given.golds(gold),
+                calls=calls,
             )
             self.store.save(record)
             [credited] = Creditings(self.store, wanted).each({record.id: None}, again=False)

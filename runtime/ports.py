@@ -215,6 +215,43 @@ class CuttingMeter(Protocol):
         ...
 
 
+class SampleAllocation(Protocol):
+    """Decides, while a meter samples, which evidence sets get further replies."""
+
+    @property
+    def looks(self) -> int:
+        """The most numbers of replies at which one evidence set's interval may be looked at."""
+        ...
+
+    def next(self, measured: Sequence[Measurement | None]) -> Mapping[int, int]:
+        """The numbers of replies that some evidence sets shall have, by place; empty to stop.
+
+        Args:
+            measured: the values so far, None for evidence without any reply.
+        """
+        ...
+
+
+@runtime_checkable
+class SamplingMeter(Protocol):
+    """A meter that samples replies, a few more at a time."""
+
+    @property
+    def samples(self) -> int:
+        """The most replies for one evidence set."""
+        ...
+
+    def measure_by(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation,
+    ) -> list[Measurement]:
+        """The utility of each evidence set, in order. Evidence that the allocation never named is
+        unmeasured."""
+        ...
+
+
 class Moment(NamedTuple):
     """The state of a run before a retrieval, without gold answers and later steps."""
 

@@ -8,8 +8,9 @@ again.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hopscope.runtime.ports import UtilityMeter
+from hopscope.runtime.ports import SamplingMeter, UtilityMeter
 from hopscope.runtime.types import Credit, GameValues, Measurement, Provenance, Question, Run
+from hopscope.tracing import credit_budget
 from hopscope.tracing.credit import leave_one_out, trajectory
 from hopscope.tracing.games.coalitions import (
     EMPTY,
@@ -60,6 +61,7 @@ def share(
     *,
     games: Sequence[Game] | None = None,
     known: Mapping[str, Mapping[Content, Measurement]] | None = None,
+    calls: int | None = None,
 ) -> Shares:
     """The credits of all steps, or of the members of the given `games`.
 
@@ -75,6 +77,8 @@ def share(
 
     Args:
         known: values by meter and evidence that were measured before and are not measured again.
+        calls: the credit budget, the most replies that each meter draws; None for no limit. Rules
+            that it does not suffice for are unmeasured.
 
     Raises:
         ReaderError, EntailmentError: a model failed.
@@ -86,15 +90,29 @@ def share(
     for meter in meters:
         values = EvidenceValues(run.question, meter, (known or {}).get(meter.name))
         played = [Coalitions(game, values) for game in games]
-        applicable = [list(_applicable(coalitions, rules)) for coalitions in played]
-        values.measure(
-            coalitions.game.evidence(needed)
-            for coalitions, allowed in zip(played, applicable, strict=True)
-            for needed in _needed(coalitions, allowed)
-        )
-        for coalitions, allowed in zip(played, applicable, strict=True):
+        allowed_rules = [tuple(applicable(coalitions, rules)) for coalitions in played]
+        reasons: Sequence[Mapping[str, str]] = [{} for _ in played]
+        if calls is not None:
+            most = meter.samples if isinstance(meter, SamplingMeter) else 1
+            plan = credit_budget.plan(played, allowed_rules, calls, most)
+            weights = credit_budget.importance(played, plan.rules, plan.evidences)
+            allocation = credit_budget.Allocation(weights, plan.calls, most)
+            values.measure(plan.evidences.values(), allocation)
+            allowed_rules, reasons = list(plan.rules), plan.reasons
+        needed = [
+            coalitions.game.evidence(each)
+            for coalitions, allowed in zip(played, allowed_rules, strict=True)
+            for each in _needed(coalitions, allowed)
+        ]
+        if calls is not None:
+            values.leave(needed, f"the credit budget of {calls} calls does not suffice")
+        values.measure(needed)
+        for coalitions, allowed, missing in zip(played, allowed_rules, reasons, strict=True):
             rows = _over_steps if coalitions.game.step is None else _over_passages
-            for step, passage, rule, measurement in rows(coalitions, allowed):
+            for step, passage, rule, measurement in (
+                *rows(coalitions, allowed),
+                *_missing(coalitions, missing),
+            ):
                 credits.append(
                     Credit(
                         run_id=run.id,
@@ -121,12 +139,13 @@ def credit_keys(
     for meter in meters:
         for game in games:
             keys.add((game.step, None, "total" if game.step is None else _WHOLE_STEP, meter.name))
-            for rule in _applicable(Coalitions(game, EvidenceValues(question, meter)), rules):
+            for rule in applicable(Coalitions(game, EvidenceValues(question, meter)), rules):
                 keys |= {(*game.identify(m), rule.name, meter.name) for m in game.members}
     return keys
 
 
-def _applicable(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRule]:
+def applicable(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRule]:
+    """The rules that may share the meter's values of this game."""
     comparable = coalitions.values.comparable or coalitions.key(EMPTY) != NO_EVIDENCE
     return (rule for rule in rules if comparable or rule.name == trajectory.NAME)
 
@@ -148,6 +167,14 @@ def _over_steps(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator
         for step, measurement in zip(members, rule.share(coalitions), strict=True):
             yield step, None, rule.name, measurement
     yield None, None, "total", coalitions.combine(gain(coalitions.full, EMPTY), "total")
+
+
+def _missing(coalitions: Coalitions, reasons: Mapping[str, str]) -> Iterable[CreditRow]:
+    game = coalitions.game
+    for rule, reason in reasons.items():
+        for member in game.members:
+            step, passage = game.identify(member)
+            yield step, passage, rule, Measurement(value=None, reason=reason, estimator=rule)
 
 
 def _over_passages(coalitions: Coalitions, rules: Sequence[CreditRule]) -> Iterator[CreditRow]:

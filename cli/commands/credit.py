@@ -16,6 +16,7 @@ from hopscope.cli.options import measuring as of
 from hopscope.cli.options.help import MEASURING
 from hopscope.cli.options.models import ThinkingSpec
 from hopscope.cli.options.places import Database, Json, TraceContent, TraceFile
+from hopscope.cli.options.spending import PricesFile
 from hopscope.runtime import specs
 from hopscope.tracing.reports.appraised import Appraised
 
@@ -107,6 +108,22 @@ def credit(
             envvar="HOPSCOPE_CREDIT_EACH",
         ),
     ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--credit-budget",
+            metavar="calls=N",
+            help="Draw at most N replies for each run and meter, leave-one-out first, then where "
+            "they narrow the intervals most.",
+            envvar="HOPSCOPE_CREDIT_BUDGET",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print the calls and their cost; measure nothing."),
+    ] = False,
+    prices: PricesFile = None,
     file: code_options.Files = None,
     again: Annotated[
         bool,
@@ -146,7 +163,11 @@ def credit(
         over=over,
         golds=tuple(gold or parts.lines("HOPSCOPE_CREDIT_GOLD")),
         presets=Presets.named(of.presets(preset)),
+        calls=of.credit_budget(budget) if budget else None,
     )
+    if dry_run:
+        _plan(runs or [stored.LAST], given, prices, db=db, json=json)
+        return
     if without:
         _measure_without(runs or [stored.LAST], given, without, db=db, json=json)
         return
@@ -161,6 +182,21 @@ def credit(
         again=again,
     ):
         raise typer.Exit(1)
+
+
+def _plan(
+    specs: Sequence[str], given: CreditArguments, prices: Path | None, *, db: str | None, json: bool
+) -> None:
+    from hopscope.api.creditings import Creditings
+    from hopscope.store.store import Store
+
+    with Store.open(db, create=False) as store:
+        costs = Creditings(store, given).costs(stored.ids(store, specs), prices)
+    render.progress("")
+    if json:
+        render.print_json(costs.to_dicts())
+    else:
+        costs.show()
 
 
 def _measure_without(

@@ -9,6 +9,7 @@ from hopscope.api import parts
 from hopscope.api.appraiser import RULES
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import MEASURING
+from hopscope.runtime.errors import UsageError
 from hopscope.tracing.meters import DEFAULT_METERS
 
 ALL = "all"
@@ -137,3 +138,15 @@ def _plain(name: str) -> str:
     from hopscope.runtime import code_files
 
     return name if code_files.is_code(name) else name.replace("-", "_")
+
+
+def credit_budget(text: str) -> int:
+    """The calls of `--credit-budget calls=N`.
+
+    Raises:
+        UsageError: the text is something else.
+    """
+    key, _, calls = text.partition("=")
+    if key != "calls" or not calls.isdecimal():
+        raise UsageError(f"--credit-budget {text}: give the calls of a run, as in calls=40")
+    return int(calls)

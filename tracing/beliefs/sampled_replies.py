@@ -47,29 +47,35 @@ class ReplySampler:
         self._reader = reader
         self._asked = asked
         self._drawn: dict[Content, list[Generation]] = {key: [] for key in asked}
-        self._size = 0
+        self._sizes: dict[Content, int] = dict.fromkeys(asked, 0)
 
     def upto(
         self, size: int, contexts: Sequence[Content], weight: Weighting
     ) -> dict[Content, Replies | Unmeasured]:
         """The first `size` samples of each context, in canonical order, with their weights.
 
-        Every context was in all earlier calls too; only missing samples are drawn.
+        Only missing samples are drawn. A context with more already, or one that was unmeasured, is
+        not named again.
         """
-        requests = [
-            self._asked[key].model_copy(update={"n": size - self._size}) for key in contexts
-        ]
-        fresh: Sequence[list[Generation] | Unmeasured]
-        if self._size == 0:
-            fresh = asking.generate(self._reader, requests)
-        else:
-            assert isinstance(self._reader, MoreSamples)
-            fresh = self._reader.more(requests, first=self._size)
-        self._size = size
-        return {
-            key: self._add(key, samples, weight)
-            for key, samples in zip(contexts, fresh, strict=True)
-        }
+        by_size: dict[int, list[Content]] = {}
+        for key in contexts:
+            by_size.setdefault(self._sizes[key], []).append(key)
+        found: dict[Content, Replies | Unmeasured] = {}
+        for first, keys in by_size.items():
+            fresh = self._draw([self._asked[key] for key in keys], first, size)
+            for key, samples in zip(keys, fresh, strict=True):
+                self._sizes[key] = size
+                found[key] = self._add(key, samples, weight)
+        return {key: found[key] for key in contexts}
+
+    def _draw(
+        self, asked: Sequence[GenerationRequest], first: int, size: int
+    ) -> Sequence[list[Generation] | Unmeasured]:
+        requests = [request.model_copy(update={"n": size - first}) for request in asked]
+        if first == 0:
+            return asking.generate(self._reader, requests)
+        assert isinstance(self._reader, MoreSamples)
+        return self._reader.more(requests, first=first)
 
     def _add(
         self, key: Content, fresh: list[Generation] | Unmeasured, weight: Weighting

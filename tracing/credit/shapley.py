@@ -10,9 +10,13 @@ Up to eight players exactly, from the values of all their coalitions. Above, by 
 over 64 random orders, each followed by its reverse (antithetic pairs, Mitchell et al. 2022); every
 order telescopes, so the credits still sum to the total exactly, and a player that changes nothing
 still gets exactly 0. With `sampling=kernel` by regression on about as many coalitions (KernelSHAP,
-see `_kernel`); docs/evidence/credit.md compares the two. The standard error is in the estimator
-and, times Student's quantile, widens the meter's interval, or is the interval where the meter has
-none. Evidence is always shown in the order of the trajectory, whatever order the players join in.
+see `_kernel`); docs/evidence/credit.md compares the two. With `sampling=rotations` by random orders
+with all their rotations, a sample stratified by size: each player joins once at each place. A
+credit budget (`tracing.credit_budget`) takes it, because few orders suffice.
+
+The standard error is in the estimator and, times Student's quantile, widens the meter's interval,
+or is the interval where the meter has none. Evidence is always shown in the order of the
+trajectory, whatever order the players join in.
 """
 
 import random
@@ -32,7 +36,7 @@ from hopscope.tracing.games.coalitions import Coalition, Coalitions
 from hopscope.tracing.games.rule import CreditRule, LinearRule, ShareTerms, add, gain
 
 HEADING = "Shapley"
-Sampling = Literal["permutations", "kernel"]
+Sampling = Literal["permutations", "rotations", "kernel"]
 
 EXACT_PLAYERS = 8
 FEWEST_ORDERS = 4
@@ -45,7 +49,8 @@ def build(
     """The rule.
 
     Args:
-        permutations: orders sampled above eight players, rounded up to an even number.
+        permutations: orders sampled above eight players, rounded up to an even number; with
+            `rotations` to a multiple of the players.
         seed: seed of the sampling.
         sampling: `kernel` samples as many coalitions as these orders of the players pass through.
 
@@ -66,6 +71,8 @@ class Shapley(NamedTuple):
     permutations: int
     seed: int
     sampling: Sampling = "permutations"
+    exact_players: int = EXACT_PLAYERS
+    """The most players whose coalitions are all measured."""
 
     @property
     def name(self) -> str:
@@ -77,13 +84,14 @@ class Shapley(NamedTuple):
     def share(self, coalitions: Coalitions) -> list[Measurement]:
         players = coalitions.players
         shares = self.linear(players).share(coalitions)
-        if len(players) <= EXACT_PLAYERS:
+        if len(players) <= self.exact_players:
             return shares
         credits = dict(zip(coalitions.game.members, shares, strict=True))
         errors = self._errors(coalitions, {player: credits[player].value for player in players})
-        free = self.permutations // 2 - 1
         if self.sampling == "kernel":
-            free = free * (len(players) - 1)
+            free = (self.permutations // 2 - 1) * (len(players) - 1)
+        else:
+            free = len(self._groups(players)) - 1
         return [
             widened(measurement, errors[member], free) if member in errors else measurement
             for member, measurement in credits.items()
@@ -91,15 +99,18 @@ class Shapley(NamedTuple):
 
     def linear(self, players: Sequence[int]) -> LinearRule:
         """The shares as combinations of coalition values, with a name that tells the sample."""
-        if len(players) <= EXACT_PLAYERS:
+        if len(players) <= self.exact_players:
             return LinearRule("shapley", exact)
         if self.sampling == "kernel":
             drawn = self._regression(players)
             count = 2 * len(drawn.pairs)
             name = f"shapley(kernel, coalitions={count}, paired, seed={self.seed})"
             return LinearRule(name, lambda _: drawn.shares())
-        name = f"shapley(permutations={self.permutations}, antithetic, seed={self.seed})"
-        return LinearRule(name, lambda players: of_orders(self._orders(players)))
+        groups = self._groups(players)
+        way = "rotations" if self.sampling == "rotations" else "antithetic"
+        count = sum(map(len, groups))
+        name = f"shapley(permutations={count}, {way}, seed={self.seed})"
+        return LinearRule(name, lambda _: of_orders([order for g in groups for order in g]))
 
     def draws(self, players: Sequence[int]) -> list[list[tuple[Coalition, float]]]:
         """The sampled coalitions, without the empty and the full one, in independent groups. Each
@@ -111,10 +122,13 @@ class Shapley(NamedTuple):
                 [(each, total * len(each) * (count - len(each)) / 2) for each in pair]
                 for pair in self._regression(players).pairs
             ]
-        orders = self._orders(players)
         return [
-            [(frozenset(order[:size]), 0.5) for order in pair for size in range(1, len(order))]
-            for pair in zip(orders[::2], orders[1::2], strict=True)
+            [
+                (frozenset(order[:size]), 1 / len(group))
+                for order in group
+                for size in range(1, len(order))
+            ]
+            for group in self._groups(players)
         ]
 
     def _errors(
@@ -127,25 +141,30 @@ class Shapley(NamedTuple):
             return measured and self._regression(coalitions.players).errors(
                 measured, lambda coalition: coalitions.value(coalition).value or 0.0
             )
-        orders = self._orders(coalitions.players)
-        pairs = [of_orders(pair) for pair in zip(orders[::2], orders[1::2], strict=True)]
+        groups = [of_orders(group) for group in self._groups(coalitions.players)]
         return {
-            player: stdev(coalitions.combine(pair[player], "pair").value or 0.0 for pair in pairs)
-            / sqrt(len(pairs))
+            player: stdev(
+                coalitions.combine(group[player], "group").value or 0.0 for group in groups
+            )
+            / sqrt(len(groups))
             for player in measured
         }
 
     def _regression(self, players: Sequence[int]) -> _kernel.Regression:
         return _kernel.regression(players, self.permutations * (len(players) - 1), self.seed)
 
-    def _orders(self, players: Sequence[int]) -> list[tuple[int, ...]]:
-        """Random orders, each followed by its reverse."""
+    def _groups(self, players: Sequence[int]) -> list[list[tuple[int, ...]]]:
+        """Independent groups of random orders: one with its reverse, or with all its rotations."""
         stream = random.Random(self.seed)
-        orders: list[tuple[int, ...]] = []
-        for _ in range(self.permutations // 2):
+        size = len(players) if self.sampling == "rotations" else 2
+        groups: list[list[tuple[int, ...]]] = []
+        for _ in range(-(-self.permutations // size)):
             order = tuple(stream.sample(list(players), len(players)))
-            orders += [order, order[::-1]]
-        return orders
+            if self.sampling == "rotations":
+                groups.append([order[place:] + order[:place] for place in range(len(order))])
+            else:
+                groups.append([order, order[::-1]])
+        return groups
 
 
 def exact(players: Sequence[int]) -> ShareTerms:

@@ -11,11 +11,11 @@ player that a meter did not show to the reader is not one that changes nothing: 
 Source: Shapley (1953).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from hopscope.runtime.ports import CuttingMeter, UtilityMeter
+from hopscope.runtime.ports import CuttingMeter, SampleAllocation, SamplingMeter, UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question, digest
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.statistics.intervals import ValueInterval, combination
@@ -118,15 +118,37 @@ class EvidenceValues:
         """Whether the value without evidence follows the same rule as with it."""
         return bool(getattr(self.meter, "comparable_baseline", True))
 
-    def measure(self, evidences: Iterable[Evidence]) -> None:
-        """Measure the new evidence sets in one call to the meter."""
+    @property
+    def known(self) -> Set[Content]:
+        """The evidence sets with a value."""
+        return self._known.keys()
+
+    def measure(
+        self, evidences: Iterable[Evidence], allocation: SampleAllocation | None = None
+    ) -> None:
+        """Measure the new evidence sets in one call to the meter.
+
+        Args:
+            allocation: how many replies each gets, for a meter that samples.
+        """
         wanted = {
             content(e): e for e in evidences if not isinstance(e, MissingEvidence | KnownEvidence)
         }
         unknown = {key: e for key, e in wanted.items() if key not in self._known}
         if unknown:
-            measurements = self.meter.measure(self._question, list(unknown.values()))
+            new = list(unknown.values())
+            if allocation is not None and isinstance(self.meter, SamplingMeter):
+                measurements = self.meter.measure_by(self._question, new, allocation)
+            else:
+                measurements = self.meter.measure(self._question, new)
             self._known.update(zip(unknown, measurements, strict=True))
+
+    def leave(self, evidences: Iterable[Evidence], reason: str) -> None:
+        """Give the evidence sets that have no value this reason for it."""
+        for evidence in evidences:
+            if not isinstance(evidence, MissingEvidence):
+                unmeasured = Measurement(value=None, reason=reason)
+                self._known.setdefault(_content_of(evidence), unmeasured)
 
     def unseen(self, evidence: Evidence) -> frozenset[str]:
         """Keys of the passages of which the meter shows the reader nothing."""
@@ -268,8 +290,10 @@ class Coalitions:
 
 
 def _identity(evidence: Evidence) -> Content | MissingEvidence:
-    if isinstance(evidence, MissingEvidence):
-        return evidence
+    return evidence if isinstance(evidence, MissingEvidence) else _content_of(evidence)
+
+
+def _content_of(evidence: tuple[Passage, ...] | KnownEvidence) -> Content:
     return evidence.content if isinstance(evidence, KnownEvidence) else content(evidence)
 
 

@@ -34,9 +34,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeVar
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Display, Entailment, MoreSamples, Reader
+from hopscope.runtime.ports import Display, Entailment, MoreSamples, Reader, SampleAllocation
 from hopscope.runtime.texts import answers
-from hopscope.runtime.types import Measurement, Passage, Question
+from hopscope.runtime.types import GenerationRequest, Measurement, Passage, Question
 from hopscope.tracing.asking import asking, cut_off
 from hopscope.tracing.asking.asking import Content, Unmeasured
 from hopscope.tracing.asking.context import ShownContext, cut, nothing_shown
@@ -51,6 +51,8 @@ from hopscope.tracing.statistics import intervals, looks
 DISPLAY = Display("SePer", unit="probability", gold=True, full_bar=1.0)
 Method = Literal["sample", "enumerate"]
 Result = TypeVar("Result", Belief, BeliefLevel)
+NO_GOLD = Unmeasured("no gold answer to believe in")
+NOT_ALLOCATED = Unmeasured("the credit budget left no reply for this evidence")
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,51 @@ class SePer:
             for level, context in zip(levels, contexts, strict=True)
         ]
 
+    def measure_by(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation,
+    ) -> list[Measurement]:
+        """As `measure`, with as many replies to each evidence set as the allocation asks for. The
+        intervals hold at every number of replies together, so that it may go by them.
+
+        Raises:
+            UsageError: the options leave no choice of the number of replies.
+            ReaderError, EntailmentError: a model failed.
+        """
+        self._check_allocated()
+        contexts = [cut(evidence, self.context_words) for evidence in evidences]
+        golds = answers.distinct(question.answers)
+        if not golds:
+            return [self._measurement(NO_GOLD, context) for context in contexts]
+        keys = [asking.content(context.passages) for context in contexts]
+        requests = self._requests(question, contexts)
+        scorer = BeliefScorer(self.entailment, question.text, golds, self._belief_options)
+        sampler = sampled_replies.ReplySampler(self.reader, requests)
+        results: dict[Content, BeliefLevel | Unmeasured] = {}
+
+        def measured() -> list[Measurement | None]:
+            return [
+                self._measurement(self._explained(results[key], context), context, allocation.looks)
+                if key in results
+                else None
+                for key, context in zip(keys, contexts, strict=True)
+            ]
+
+        while wanted := allocation.next(measured()):
+            by_size: dict[int, dict[Content, None]] = {}
+            for place, size in wanted.items():
+                if not isinstance(results.get(keys[place]), Unmeasured):
+                    by_size.setdefault(size, {})[keys[place]] = None
+            for size, sampled in by_size.items():
+                replies = sampler.upto(size, list(sampled), self.weight)
+                results |= scorer.levels(replies, self.kind)
+        return [
+            value or self._measurement(NOT_ALLOCATED, context)
+            for value, context in zip(measured(), contexts, strict=True)
+        ]
+
     def beliefs(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Belief | Unmeasured]:
@@ -237,15 +284,8 @@ class SePer:
     ) -> list[Result | Unmeasured]:
         golds = answers.distinct(question.answers)
         if not golds:
-            return [Unmeasured("no gold answer to believe in") for _ in contexts]
-        requests = asking.requests(
-            question.text,
-            [context.passages for context in contexts],
-            n=self._sizes[-1],
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-        )
+            return [NO_GOLD for _ in contexts]
+        requests = self._requests(question, contexts)
         scorer = BeliefScorer(self.entailment, question.text, golds, self._belief_options)
         results: dict[Content, Result | Unmeasured] = {}
         if self.thinking == "once":
@@ -269,6 +309,31 @@ class SePer:
             self._explained(results[asking.content(context.passages)], context)
             for context in contexts
         ]
+
+    def _requests(
+        self, question: Question, contexts: Sequence[ShownContext]
+    ) -> dict[Content, GenerationRequest]:
+        return asking.requests(
+            question.text,
+            [context.passages for context in contexts],
+            n=self._sizes[-1],
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+        )
+
+    def _check_allocated(self) -> None:
+        if self.method != "sample" or self.temperature == 0 or self.width is not None:
+            raise UsageError(
+                f"a credit budget chooses the number of {self.name}'s samples: leave out method, "
+                "width and temperature 0"
+            )
+        if self.thinking == "once":
+            raise UsageError("a credit budget needs thinking=each: samples are drawn one by one")
+        if not isinstance(self.reader, MoreSamples):
+            raise UsageError(
+                f"a credit budget draws samples one by one, which {self.reader.name} does not do"
+            )
 
     def _explained(self, result: Result | Unmeasured, context: ShownContext) -> Result | Unmeasured:
         """The result, unless nothing of the evidence was shown; a reason also names the passages
@@ -296,7 +361,12 @@ class SePer:
         low, high = self._interval(result)
         return low is None or high is None or high - low > self.width
 
-    def _interval(self, level: BeliefLevel) -> tuple[float | None, float | None]:
+    def _interval(
+        self, level: BeliefLevel, looked: int | None = None
+    ) -> tuple[float | None, float | None]:
+        """Args:
+        looked: the number of looks at the interval; by default those of `width`.
+        """
         value = self._value(level)
         # Replies that were cut off count as wrong for the lower end and as right for the upper.
         wrong = value * (1 - level.cut)
@@ -305,7 +375,7 @@ class SePer:
             return wrong, min(1.0, right + level.uncovered)
         if self.weight == "raw" or self.temperature == 0:
             return None, None
-        each = looks.level_each(len(self._sizes))
+        each = looks.level_each(looked or len(self._sizes))
         low, _ = intervals.weighted_mean(wrong, level.weights, each, unseen=level.unseen)
         _, high = intervals.weighted_mean(right, level.weights, each, unseen=level.unseen)
         return low, high
@@ -315,11 +385,16 @@ class SePer:
         raw = self.weight == "raw" and self.method == "sample"
         return level.value if raw else round(level.value, 12)
 
-    def _measurement(self, level: BeliefLevel | Unmeasured, context: ShownContext) -> Measurement:
+    def _measurement(
+        self,
+        level: BeliefLevel | Unmeasured,
+        context: ShownContext,
+        looked: int | None = None,
+    ) -> Measurement:
         seed = self.seed if self.method == "sample" else None
         if isinstance(level, Unmeasured):
             return Measurement(value=None, reason=level.reason, seed=seed, estimator=self.estimator)
-        low, high = self._interval(level)
+        low, high = self._interval(level, looked)
         drawn, estimator = len(level.weights), asking.as_asked(self.estimator, level.samples)
         return Measurement(
             value=self._value(level),

@@ -484,3 +484,29 @@ def test_replies_that_were_cut_off_are_told(capsys: pytest.CaptureFixture[str]) 
     [step] = json.loads(capsys.readouterr().out)["steps"]
     assert step["credit"]["seper"]["cut_off"] == "2 of 10 replies"
     assert said.replace("seper:", "seper_hard:", 1) == replies_cut("seper_hard", "2 of 10 replies")
+
+
+def test_a_credit_budget_tells_its_calls_beforehand_and_keeps_to_them(
+    capsys: pytest.CaptureFixture[str], database: list[str]
+) -> None:
+    chosen = ("--rule", "leave-one-out", "--rule", "shapley", *QUICK)
+    budget = ("--credit-budget", "calls=6")
+    planned = ask(capsys, "credit", "last", *chosen, *budget, "--dry-run", *database)
+    [cost] = planned
+    assert cost["calls"] == min(6, cost["unlimited"])
+    found = ask(capsys, "credit", "last", *chosen, *budget, *database)
+    assert all(c["n"] <= 4 for c in found["credits"])
+    assert {c["rule"] for c in found["credits"]} >= {"leave_one_out", "shapley", "total"}
+    assert found["appraisal"]["settings"]["credit_budget"] == 6
+    code, out, _ = call(capsys, "credit", "last", *chosen, *budget, "--dry-run", *database)
+    assert code == 0
+    assert f"{cost['calls']} calls" in out
+
+
+@pytest.mark.parametrize("text", ["40", "calls=many", "tokens=4", "calls="])
+def test_a_credit_budget_of_another_form_is_refused(
+    capsys: pytest.CaptureFixture[str], database: list[str], text: str
+) -> None:
+    code, _, err = call(capsys, "credit", "last", "--credit-budget", text, *database)
+    assert code == 2
+    assert "calls=40" in err
