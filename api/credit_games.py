@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from hopscope.api.appraiser import Appraiser
+from hopscope.api.views.credit_costs import CreditCost
 
 if TYPE_CHECKING:
+    from hopscope.runtime.budget.prices import Price
     from hopscope.runtime.execution.run import Workflow
     from hopscope.runtime.ports import Entailment, Retriever
     from hopscope.runtime.types import Run
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from hopscope.tracing.games.frozen import Counterfactual, FrozenGame
 
 _log = logging.getLogger(__name__)
+
+CHARACTERS = 4
+"""Of a prompt, for each token: English text and the usual tokenizers."""
 
 
 class CounterfactualName(StrEnum):
@@ -126,3 +131,60 @@ def _rebuilt(run: "Run") -> "Workflow":
     if unknown:
         raise UsageError(f"workflow {run.workflow} no longer has the run's options {unknown}")
     return Workflow(name=run.workflow, graph=build(**run.options), options=run.options)
+
+
+def credit_costs(
+    run: "Run",
+    appraiser: "Appraiser",
+    games: "Iterable[Game]",
+    calls: int | None,
+    price: "Price",
+) -> list[CreditCost]:
+    """The cost of each meter. Nothing is measured.
+
+    Args:
+        calls: the credit budget; None for no limit.
+    """
+    from hopscope.runtime.ports import SamplingMeter
+    from hopscope.runtime.prompting.prompts import short_answer
+    from hopscope.runtime.types import Usage
+    from hopscope.tracing import credit_budget
+    from hopscope.tracing.appraisal import applicable
+    from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues
+
+    costs, played_games = [], list(games)
+    for meter in appraiser.meters:
+        values = EvidenceValues(run.question, meter)
+        played = [Coalitions(game, values) for game in played_games]
+        rules = [tuple(applicable(coalitions, appraiser.rules)) for coalitions in played]
+        most = meter.samples if isinstance(meter, SamplingMeter) else 1
+        all_of_it = credit_budget.unlimited(played, rules)
+        limit = len(all_of_it) * most
+        plan = credit_budget.plan(played, rules, limit if calls is None else calls, most)
+        prompts = [short_answer(run.question.text, evidence) for evidence in plan.passages]
+        lengths = [sum(len(message.content) for message in p.messages) for p in prompts]
+        further = plan.calls - len(lengths) if calls is not None else 0
+        characters = sum(lengths) + further * max(lengths, default=0)
+        usage = Usage(
+            calls=plan.calls,
+            input_tokens=-(-characters // CHARACTERS),
+            output_tokens=plan.calls * getattr(meter, "max_tokens", 1),
+        )
+        costs.append(
+            CreditCost(
+                run=run.id,
+                meter=meter.name,
+                players=sum(len(coalitions.players) for coalitions in played),
+                contexts=len(plan.evidences),
+                calls=plan.calls,
+                unlimited=limit,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost=None if price.model is None else price.of(usage),
+                currency=price.currency,
+                unaffordable={
+                    name: reason for reasons in plan.reasons for name, reason in reasons.items()
+                },
+            )
+        )
+    return costs

@@ -11,7 +11,7 @@ from hopscope.api.appraiser import RULES, Appraiser, Measuring
 from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.given import EntailmentPart, ReaderPart, RetrieverPart
 from hopscope.api.presets import Presets
-from hopscope.api.views.credit_costs import CreditCost, credit_costs
+from hopscope.api.views.credit_costs import CreditCost
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.meters import DEFAULT_METERS, VARIANTS
@@ -229,7 +229,7 @@ class Crediting:
         """
         appraiser, prepared = self.appraiser(run.seed), self._prepared(run)
         price = prices.of(self._model.name)
-        return credit_costs(run, appraiser, prepared.games, self._wanted.calls, price)
+        return credit_games.credit_costs(run, appraiser, prepared.games, self._wanted.calls, price)
 
     def measure_without(self, run: "Run", names: Iterable[str]) -> Appraised:
         """Measure the run's evidence without these steps and passages, named as in `show`.

@@ -217,12 +217,10 @@ def _rank(rule: CreditRule) -> int:
 
 def _affordable_forms(rule: CreditRule, game: Coalitions) -> Iterator[CreditRule]:
     """The rule itself, and for Shapley samples of fewer and fewer orders."""
-    if not isinstance(rule, Shapley):
-        yield rule
-        return
+    yield rule
     count = len(game.players)
-    if count <= rule.exact_players:
-        yield rule
+    if not isinstance(rule, Shapley):
+        return
     for groups in range(MOST_GROUPS, FEWEST_GROUPS - 1, -1):
         if count > 2:
             yield rule._replace(permutations=groups * count, sampling="rotations", exact_players=0)

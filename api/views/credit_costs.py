@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import out, plain
 from hopscope.api.views.rows import Rows
-from hopscope.runtime.types import Record, Usage
+from hopscope.runtime.types import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from hopscope.api.appraiser import Appraiser
-    from hopscope.runtime.budget.prices import Price
-    from hopscope.runtime.types import Run
-    from hopscope.tracing.games.coalitions import Game
-
-CHARACTERS = 4
-"""Of a prompt, for each token: English text and the usual tokenizers."""
 
 
 class CreditCost(Record):
@@ -42,62 +34,6 @@ class CreditCost(Record):
     currency: str
     unaffordable: dict[str, str]
     """The rules that the credit budget does not suffice for, with the reason."""
-
-
-def credit_costs(
-    run: "Run",
-    appraiser: "Appraiser",
-    games: "Sequence[Game]",
-    calls: int | None,
-    price: "Price",
-) -> list[CreditCost]:
-    """The cost of each meter. Nothing is measured.
-
-    Args:
-        calls: the credit budget; None for no limit.
-    """
-    from hopscope.runtime.ports import SamplingMeter
-    from hopscope.runtime.prompting.prompts import short_answer
-    from hopscope.tracing import credit_budget
-    from hopscope.tracing.appraisal import applicable
-    from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues
-
-    costs = []
-    for meter in appraiser.meters:
-        values = EvidenceValues(run.question, meter)
-        played = [Coalitions(game, values) for game in games]
-        rules = [tuple(applicable(coalitions, appraiser.rules)) for coalitions in played]
-        most = meter.samples if isinstance(meter, SamplingMeter) else 1
-        all_of_it = credit_budget.unlimited(played, rules)
-        limit = len(all_of_it) * most
-        plan = credit_budget.plan(played, rules, limit if calls is None else calls, most)
-        prompts = [short_answer(run.question.text, evidence) for evidence in plan.passages]
-        lengths = [sum(len(message.content) for message in p.messages) for p in prompts]
-        further = plan.calls - len(lengths) if calls is not None else 0
-        characters = sum(lengths) + further * max(lengths, default=0)
-        usage = Usage(
-            calls=plan.calls,
-            input_tokens=-(-characters // CHARACTERS),
-            output_tokens=plan.calls * getattr(meter, "max_tokens", 1),
-        )
-        costs.append(
-            CreditCost(
-                run=run.id,
-                meter=meter.name,
-                players=sum(len(coalitions.players) for coalitions in played),
-                contexts=len(plan.evidences),
-                calls=plan.calls,
-                unlimited=limit,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost=None if price.model is None else price.of(usage),
-                currency=price.currency,
-                unaffordable={
-                    name: reason for reasons in plan.reasons for name, reason in reasons.items()
-                },
-            )
-        )
-    return costs
 
 
 def rows(costs: Iterable[CreditCost]) -> Rows[CreditCost]:
