@@ -28,6 +28,7 @@ COMMANDS = {
     "view": "view.view:view",
     "serve": "services.serving:app",
     "list": "listing:list_components",
+    "new": "parts.new:new",
     "doctor": "doctor:doctor",
     "index": "index:app",
     "budget": "budget:app",

@@ -1,0 +1,1 @@
+"""Commands for components of your own."""

@@ -1,0 +1,1 @@
+"""The files that `hopscope new` writes, with `$NAME` and `$Name` for the names."""
