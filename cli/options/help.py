@@ -63,6 +63,7 @@ EXAMPLES = {
     "serve": "hopscope serve search hopland",
     "serve search": "hopscope serve search my-index --port 8001",
     "list": "hopscope list workflows",
+    "new": "hopscope new workflow my_workflow",
     "doctor": "hopscope doctor",
     "index": "hopscope index build corpus.jsonl --out my-index",
     "index build": "hopscope index build corpus.jsonl --out my-index",
