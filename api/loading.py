@@ -78,7 +78,7 @@ class Parts:
                 embedded = isinstance(searched, str) and retrieval.embedded_only(
                     retrieval.parse(searched)
                 )
-                if self.named_reader == parts.TINY and not embedded:
+                if parts.embedded(self.named_reader) and not embedded:
                     _log.warning(parts.NO_MODEL_FOR_REAL_TEXT)
             return self._retriever
 

@@ -121,10 +121,16 @@ def reader_or_own(named: str | None, own: str, thinking: str | None) -> str:
     return thoughtful(named or own, thinking)
 
 
+def embedded(reader: object) -> bool:
+    """Whether a reader's text names one of the embedded ones."""
+    return isinstance(reader, str) and Spec.parse(reader).name == TINY
+
+
 def reader(named: Spec | str) -> "Reader":
-    """`tiny`, the embedded reader, `hf:ID_OR_FOLDER`, any causal language model,
-    `vllm:ID_OR_FOLDER`, the same by vLLM, or `openai:URL#MODEL`, a model on a server; options
-    follow after commas, as in `hf:FOLDER,dtype=bfloat16`. `cache=DATABASE` is one for all readers.
+    """`tiny`, the embedded reader, `tiny:search`, the embedded one that searches by itself,
+    `hf:ID_OR_FOLDER`, any causal language model, `vllm:ID_OR_FOLDER`, the same by vLLM, or
+    `openai:URL#MODEL`, a model on a server; options follow after commas, as in
+    `hf:FOLDER,dtype=bfloat16`. `cache=DATABASE` is one for all readers.
 
     Raises:
         UsageError: there is no such reader or option, or the model cannot be loaded.

@@ -284,7 +284,7 @@ def eval_command(
                 ),
                 db=db,
             )
-            if reader == parts.TINY and not retrieval.embedded_only(retrieval.parse(corpus)):
+            if parts.embedded(reader) and not retrieval.embedded_only(retrieval.parse(corpus)):
                 render.note(parts.NO_MODEL_FOR_REAL_TEXT)
         code = evaluation.execute(plan, options)
     except KeyboardInterrupt:
