@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.generation.forwarding import Forwarder
-from hopscope.runtime.generation.prefill import Prefill, UnreadSequence
+from hopscope.runtime.generation.prefill import PASS, Prefill, UnreadSequence
 from hopscope.runtime.generation.prefixes import Tokens
 from hopscope.runtime.generation.sampling import distribution
 from hopscope.runtime.models.architecture import SERVE
@@ -54,7 +54,11 @@ def _difference(model: Any) -> float:
     """The largest difference between results with and without a cache."""
     size = model.config.get_text_config().vocab_size
     step = max(1, size // 97)
-    prompts = [tuple((7 + step * (3 * i + n)) % size for i in range(n)) for n in LENGTHS]
+
+    def some(count: int) -> Tokens:
+        return tuple((7 + step * (3 * i + count)) % size for i in range(count))
+
+    prompts = [some(length) for length in LENGTHS]
     after = [(0, 11 % size), (0, 5 % size), (1, 11 % size)]
     prefill = Prefill(Forwarder(model), 0)
     wanted = [UnreadSequence(prompt) for prompt in prompts]
@@ -70,9 +74,9 @@ def _difference(model: Any) -> float:
     ]
     prefill = Prefill(Forwarder(model), 1 << 30)
     if prefill.tree.limit:  # else nothing is read from where it parts
-        whole, begun = prompts[0], prompts[0][: LENGTHS[1]]
+        begun = some(PASS + 1)  # fewer would be read again
         prefill.read([UnreadSequence(begun)])
-        longer = [whole, (*begun, *prompts[1][:3])]
+        longer = [(*begun, *prompts[0][:8]), (*begun, *prompts[1][:3])]
         [made] = prefill.read([UnreadSequence(ids) for ids in longer])
         for place, logits in zip(made.members, made.logits, strict=True):
             apart.append(_apart(logits[-1], _alone(model, longer[place])))

@@ -66,5 +66,5 @@ def new(
         path.write_text(Template(text).substitute(names), "utf-8")
     file, test = (f"./{path}" if not path.is_absolute() else str(path) for path in written)
     render.note(f"wrote {file} and {test}")
-    render.out().print(render.plain(USES[kind.value].format(file=file)))
-    render.out().print(render.plain(f"python -m pytest {test}"))
+    for command in (USES[kind.value].format(file=file), f"python -m pytest {test}"):
+        render.out().print(render.plain(command), soft_wrap=True)
