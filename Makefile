@@ -38,7 +38,7 @@ test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
 test-portable: $(BIN)/pytest ## Test what models compute with the instructions that every processor has.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default \
 		$(BIN)/python -m pytest -n auto --dist worksteal -m "portable and not slow" \
-		$(addprefix tests/runtime/,$(COMPUTING)) tests/tracing tests/workflows tests/api
+		$(addprefix tests/runtime/,$(COMPUTING)) tests/tracing tests/workflows
 
 $(LIGHT)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)
