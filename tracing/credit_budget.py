@@ -19,7 +19,7 @@ from heapq import heapify, heapreplace
 
 from hopscope.runtime.types import Measurement, Passage
 from hopscope.tracing.credit import leave_one_out, trajectory
-from hopscope.tracing.credit.shapley import Shapley
+from hopscope.tracing.credit.shapley import FEWEST_GROUPS, Shapley
 from hopscope.tracing.games.coalitions import (
     EMPTY,
     Coalition,
@@ -29,13 +29,11 @@ from hopscope.tracing.games.coalitions import (
     KnownEvidence,
     MissingEvidence,
 )
-from hopscope.tracing.games.rule import CreditRule, LinearRule
+from hopscope.tracing.games.rule import CreditRule, LinearRule, gain
 from hopscope.tracing.statistics.intervals import clopper_pearson
 from hopscope.tracing.statistics.looks import level_each
 
 MARKERS = (KnownEvidence, MissingEvidence)
-FEWEST_GROUPS = 2
-"""Orders with their rotations, for a standard error."""
 MOST_GROUPS = 64
 AT_ONCE = 0.5
 """The share of the remaining calls that is spent before the intervals are looked at again."""
@@ -164,14 +162,14 @@ class Allocation:
         sizes = list(self._sizes)
         means = [None if each is None else each.value for each in measured]
 
-        def gain(place: int) -> float:
+        def worth(place: int) -> float:
             mean, size = means[place], sizes[place]
             if mean is None or size >= self._most:
                 return 0.0
             narrower = self._width(mean, size) ** 2 - self._width(mean, size + 1) ** 2
             return self._importance[place] * narrower
 
-        heap = [(-gain(place), place) for place in range(len(sizes))]
+        heap = [(-worth(place), place) for place in range(len(sizes))]
         heapify(heap)
         wanted: dict[int, int] = {}
         for _ in range(calls):
@@ -180,7 +178,7 @@ class Allocation:
                 break
             sizes[place] += 1
             wanted[place] = sizes[place]
-            heapreplace(heap, (-gain(place), place))
+            heapreplace(heap, (-worth(place), place))
         return wanted
 
     def _width(self, mean: float, size: int) -> float:
@@ -191,12 +189,14 @@ class Allocation:
 def importance(
     games: Sequence[Coalitions], rules: Sequence[Sequence[CreditRule]], evidences: Iterable[Content]
 ) -> list[float]:
-    """For each evidence set the sum, over all credits of the rules, of its coefficient squared."""
+    """For each evidence set the sum of its squared coefficients, over the credits of all rules and
+    the total."""
     found = dict.fromkeys(evidences, 0.0)
     for game, chosen in zip(games, rules, strict=True):
-        for rule in chosen:
+        total = {0: gain(game.full, EMPTY)}
+        for rule in (None, *chosen):
             linear = rule.linear(game.players) if isinstance(rule, Shapley) else rule
-            shares = linear.terms(game.players) if isinstance(linear, LinearRule) else {}
+            shares = linear.terms(game.players) if isinstance(linear, LinearRule) else total
             for share in shares.values():
                 weights: dict[Content, float] = {}
                 for coalition, coefficient in share.items():

@@ -49,6 +49,10 @@ class ReplySampler:
         self._drawn: dict[Content, list[Generation]] = {key: [] for key in asked}
         self._sizes: dict[Content, int] = dict.fromkeys(asked, 0)
 
+    def size(self, context: Content) -> int:
+        """The samples drawn for a context."""
+        return self._sizes[context]
+
     def upto(
         self, size: int, contexts: Sequence[Content], weight: Weighting
     ) -> dict[Content, Replies | Unmeasured]:

@@ -39,8 +39,9 @@ HEADING = "Shapley"
 Sampling = Literal["permutations", "rotations", "kernel"]
 
 EXACT_PLAYERS = 8
-FEWEST_ORDERS = 4
-"""Two pairs: with fewer there is no standard error."""
+FEWEST_GROUPS = 2
+"""Pairs of orders, or orders with their rotations: with fewer there is no standard error."""
+FEWEST_ORDERS = 2 * FEWEST_GROUPS
 
 
 def build(
@@ -158,7 +159,7 @@ class Shapley(NamedTuple):
         stream = random.Random(self.seed)
         size = len(players) if self.sampling == "rotations" else 2
         groups: list[list[tuple[int, ...]]] = []
-        for _ in range(-(-self.permutations // size)):
+        for _ in range(max(FEWEST_GROUPS, -(-self.permutations // size))):
             order = tuple(stream.sample(list(players), len(players)))
             if self.sampling == "rotations":
                 groups.append([order[place:] + order[:place] for place in range(len(order))])

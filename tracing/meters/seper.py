@@ -239,12 +239,15 @@ class SePer:
             ]
 
         while wanted := allocation.next(measured()):
-            by_size: dict[int, dict[Content, None]] = {}
-            for place, size in wanted.items():
-                if not isinstance(results.get(keys[place]), Unmeasured):
-                    by_size.setdefault(size, {})[keys[place]] = None
+            largest: dict[Content, int] = {}
+            for place, size in wanted.items():  # evidence sets that are shown alike share replies
+                largest[keys[place]] = max(size, largest.get(keys[place], 0))
+            by_size: dict[int, list[Content]] = {}
+            for key, size in largest.items():
+                if size > sampler.size(key) and not isinstance(results.get(key), Unmeasured):
+                    by_size.setdefault(size, []).append(key)
             for size, sampled in by_size.items():
-                replies = sampler.upto(size, list(sampled), self.weight)
+                replies = sampler.upto(size, sampled, self.weight)
                 results |= scorer.levels(replies, self.kind)
         return [
             value or self._measurement(NOT_ALLOCATED, context)

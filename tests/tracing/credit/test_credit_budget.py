@@ -128,7 +128,8 @@ def test_the_rest_goes_where_the_intervals_are_widest_and_count_most() -> None:
     place = {key: i for i, key in enumerate(plan.evidences)}
     nothing, pair = game.key(frozenset()), game.key(frozenset({0, 1}))
     # Each of four shares has 1/4 of the value of nothing; a pair has 1/12 in each share.
-    assert weights[place[nothing]] == pytest.approx(4 / 16)
+    # The total has all of it.
+    assert weights[place[nothing]] == pytest.approx(4 / 16 + 1)
     assert weights[place[pair]] == pytest.approx(4 / 144)
 
 
@@ -179,3 +180,27 @@ def test_options_that_leave_no_choice_are_refused() -> None:
         meter = seper.build(DrawingReader(), lexical.build(), weight="uniform", **options)
         with pytest.raises(UsageError, match="credit budget"):
             share(run, [meter], RULES, Provenance(reader="drawing", seed=0), calls=40)
+
+
+def test_evidence_that_is_shown_alike_shares_its_replies() -> None:
+    """With few words of the context several evidence sets are one."""
+    reader = DrawingReader()
+    meter = seper.build(reader, lexical.build(), weight="uniform", context_words=4)
+    provenance = Provenance(reader=reader.name, seed=0)
+    found = share(asked(), [meter], RULES, provenance, calls=60).credits
+    assert 0 < reader.drawn <= 60
+    assert any(credit.measurement.value is not None for credit in found)
+
+
+def test_every_evidence_set_that_is_reported_gets_all_replies_of_a_rich_budget() -> None:
+    found, reader = credits(asked(), 1000, rules=(leave_one_out.build(),))
+    assert reader.drawn == 60
+    assert {c.measurement.n for c in found if c.measurement.n} == {10}
+
+
+@pytest.mark.parametrize("permutations", [4, 8, 9])
+def test_rotations_of_few_orders_have_a_standard_error(permutations: int) -> None:
+    run = asked(9)
+    values = EvidenceValues(run.question, FunctionMeter(chance))
+    rule = shapley.build(permutations=permutations, sampling="rotations")
+    assert all(m.low is not None for m in rule.share(Coalitions(over_steps(run), values)))
