@@ -9,7 +9,7 @@ this computer answers only under its own names, so that no page of another site 
 
 import asyncio
 import hmac
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -29,12 +29,13 @@ LARGEST = 4 * 2**20
 
 
 def application(
-    batches: Batches, *, hosts: Sequence[str], token: str | None = None, k: int = 3
+    batches: Batches, *, hosts: Collection[str] | None, token: str | None = None, k: int = 3
 ) -> "ASGIApp":
     """The server of an index.
 
     Args:
-        hosts: the `Host` headers that are answered.
+        hosts: the `Host` headers that are answered, in lower case; None for any, which needs a
+            token.
         token: that every request must carry; None where only this computer can ask.
         k: passages of a search that does not say how many.
 
@@ -85,19 +86,20 @@ def application(
     app = server.streamable_http_app(
         stateless_http=True,
         json_response=True,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=list(hosts), allowed_origins=[f"http://{host}" for host in hosts]
-        ),
+        # `Guard` tells by the headers Host and Origin who may ask, whatever their case.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     app.router.routes.insert(0, Route("/retrieve", retrieve, methods=["POST"]))
     app.router.routes.insert(0, Route("/health", health, methods=["GET"]))
-    return Guard(app, hosts=frozenset(hosts), token=token)
+    return Guard(app, hosts=hosts, token=token)
 
 
 class Guard:
     """ASGI middleware: who may ask."""
 
-    def __init__(self, app: "ASGIApp", *, hosts: frozenset[str], token: str | None) -> None:
+    def __init__(self, app: "ASGIApp", *, hosts: Collection[str] | None, token: str | None) -> None:
+        if hosts is None and not token:
+            raise ValueError("a server that answers under any name needs a token")
         self._app, self._hosts, self._token = app, hosts, token
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -107,9 +109,12 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        if headers.get("host", "").lower() not in self._hosts:
+        asked = headers.get("host", "").lower()
+        hosts = [asked] if self._hosts is None else self._hosts
+        origin = headers.get("origin", f"http://{asked}").lower()
+        if asked not in hosts:
             await _refuse(send, 400, "this server does not answer under that name")
-        elif "origin" in headers and headers["origin"].partition("://")[2] not in self._hosts:
+        elif origin.partition("://")[2] not in hosts:
             await _refuse(send, 403, "no page of another site may ask this server")
         elif not self._admitted(headers.get("authorization", "")):
             await _refuse(send, 401, "give the token: Authorization: Bearer TOKEN")

@@ -43,6 +43,7 @@ from hopscope.store.experiments.records import (
     Item,
     ItemStatus,
     Progress,
+    Version,
     WorkerSession,
 )
 from hopscope.store.experiments.result_rows import ResultRow, Retrieval
@@ -86,6 +87,15 @@ class Experiments:
         """
         with self._database.reading() as connection:
             return reading.read_progress(connection, self._number(connection, name))
+
+    def version(self, name: str) -> Version:
+        """Of its results: equal as long as they are the same.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        with self._database.reading() as connection:
+            return reading.read_version(connection, self._number(connection, name))
 
     def items(self, name: str, *, status: ItemStatus | None = None) -> list[Item]:
         """All items, or those of one status, in the order of the plan. Each has its question with

@@ -38,6 +38,7 @@ from hopscope.store.experiments.records import (
     ItemStatus,
     Outcome,
     Progress,
+    Version,
     WorkerSession,
 )
 from hopscope.store.runs.rows import PREFIX, appraisal_of, credit_of, fields, provenance_of
@@ -75,6 +76,22 @@ def read_progress(connection: Connection, experiment: int) -> Progress:
         .group_by(items.c.status)
     )
     return Progress(**{row.status: row.items for row in connection.execute(query)})
+
+
+def read_version(connection: Connection, experiment: int) -> Version:
+    created = select(experiments.c.created).where(experiments.c.number == experiment)
+    own = (
+        select(func.count(), func.max(appraisals.c.measured))
+        .select_from(appraisals)
+        .where(appraisals.c.run.in_(select(items.c.run).where(items.c.experiment == experiment)))
+    )
+    count, measured = connection.execute(own).one()
+    return Version(
+        created=connection.execute(created).scalar_one(),
+        progress=read_progress(connection, experiment),
+        appraisals=count,
+        measured=measured,
+    )
 
 
 def read_items(

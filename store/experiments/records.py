@@ -184,6 +184,18 @@ class Progress(Record):
         return self.ok + self.failed
 
 
+class Version(Record):
+    """What differs once an experiment has other results than before."""
+
+    created: datetime
+    """Of the experiment: another may have its name after it was deleted."""
+    progress: Progress
+    appraisals: int
+    """Of its runs."""
+    measured: datetime | None
+    """Time of the latest appraisal; None without one."""
+
+
 class ClaimedItem(Record):
     """An item that a worker session has claimed."""
 

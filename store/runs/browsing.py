@@ -18,6 +18,7 @@ from hopscope.store.database.schema import (
     questions,
     runs,
 )
+from hopscope.store.runs.reading import shown_total
 from hopscope.store.runs.summary import RunSummary, summaries_of
 
 Sort = Literal["started", "question", "workflow", "status", "seconds", "gain"]
@@ -38,7 +39,7 @@ class RunQuery(Record):
     hops: int | None = None
     """Of the dataset; only runs of experiments have them."""
     gain: Gain | None = None
-    """The sign of the run's total credit by `meter`, as last measured."""
+    """The sign of the run's total credit by `meter` in the appraisal that is shown."""
     meter: str = "seper"
     search: str = ""
     """Part of the question, the answer or the id, whatever its case."""
@@ -108,14 +109,13 @@ def _of_items(query: RunQuery) -> Select[Any]:
 
 
 def _total(meter: str) -> ColumnElement[float | None]:
-    """The run's total credit, as last measured; NULL without one."""
+    """The run's total credit in the appraisal that is shown; NULL without one."""
     return (
         select(credits.c.value)
         .where(credits.c.run == runs.c.number, credits.c.step == WHOLE_RUN)
         .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
         .where(credits.c.meter == meter)
-        .order_by(credits.c.provenance.desc())
-        .limit(1)
+        .where(credits.c.provenance == shown_total())
         .correlate(runs)
         .scalar_subquery()
     )

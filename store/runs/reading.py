@@ -7,6 +7,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     RowMapping,
+    ScalarSelect,
     Select,
     Table,
     func,
@@ -31,6 +32,8 @@ from hopscope.runtime.types import (
     Thought,
 )
 from hopscope.store.database.schema import (
+    WHOLE_RUN,
+    WHOLE_STEP,
     appraisals,
     credits,
     decisions,
@@ -86,15 +89,33 @@ def read_credits(connection: Connection, number: int) -> list[Credit]:
 
 def in_order_of_measurement() -> tuple[ColumnElement[Any], ...]:
     """The order of a run's credits: the provenance measured last comes last; those without a time
-    come first. The time is correlated to each row, since a query over all runs takes time in
-    proportion to them."""
-    measured = (
+    come first."""
+    return _measured().asc().nulls_first(), credits.c.provenance
+
+
+def shown_total() -> ScalarSelect[int]:
+    """The provenance of the appraisal of a row of `runs` that `tracing.reports.appraised.shown`
+    selects from its totals: the last `in_order_of_measurement`. NULL without totals."""
+    return (
+        select(credits.c.provenance)
+        .where(credits.c.run == runs.c.number, credits.c.step == WHOLE_RUN)
+        .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
+        .order_by(_measured().desc().nulls_last(), credits.c.provenance.desc())
+        .limit(1)
+        .correlate(runs)
+        .scalar_subquery()
+    )
+
+
+def _measured() -> ScalarSelect[Any]:
+    """When the provenance of a credit last measured its run. The time is correlated to each row,
+    since a query over all runs takes time in proportion to them."""
+    return (
         select(func.max(appraisals.c.measured))
         .where(appraisals.c.run == credits.c.run, appraisals.c.provenance == credits.c.provenance)
         .correlate(credits)
         .scalar_subquery()
     )
-    return measured.asc().nulls_first(), credits.c.provenance
 
 
 def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:

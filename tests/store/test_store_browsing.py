@@ -1,12 +1,15 @@
 """Pages of runs: each run once, whatever the order."""
 
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from hopscope.runtime.types import Appraisal, Credit, Measurement, Provenance, Question
 from hopscope.store.runs.browsing import RunQuery, Sort
 from hopscope.store.store import Store
+from tests.fakes import NOW
 from tests.view import experiment
 
 
@@ -43,3 +46,45 @@ def test_unmeasured_runs_come_last_in_both_directions(tmp_path: Path) -> None:
 def test_wildcards_are_searched_as_they_stand(store: Store) -> None:
     for text, runs in (("%", 0), ("_", 0), ("NALMIR", 2), ("{{7*7}}", 2)):
         assert store.page(RunQuery(search=text)).total == runs
+
+
+def test_filter_and_order_by_credit_follow_the_column(url: str) -> None:
+    """The column shows the appraisal measured last, which need not be the one stored last."""
+    old, new = (Provenance(reader="hf:small", seed=seed, settings={}) for seed in (1, 2))
+
+    def total(run: str, provenance: Provenance, value: float, meter: str = "seper") -> Credit:
+        measured = Measurement(value=value, n=1, estimator="exact")
+        return Credit(
+            run_id=run, step=None, rule="total", meter=meter, measurement=measured,
+            provenance=provenance,
+        )  # fmt: skip
+
+    with Store.open(url) as store:
+        made = [experiment.run(place, question, "ircot") for place, question in enumerate(_asked())]
+        store.save_all(made)
+        again, plain, other = (run.id for run in made)
+        # `again` is measured with old, new and old again: old is shown; `other` was last measured
+        # by another meter only.
+        credits = [
+            total(again, old, -0.5), total(again, new, 0.5), total(plain, new, 0.1),
+            total(other, old, 0.9), total(other, new, 0.3, "grogu"),
+        ]  # fmt: skip
+        times = [(again, old, 0), (again, new, 1), (again, old, 2), (plain, new, 0)]
+        times += [(other, old, 0), (other, new, 1)]
+        appraised = [
+            Appraisal(run_id=run, provenance=by, measured=NOW + timedelta(hours=hours))
+            for run, by, hours in times
+        ]
+        store.save_credits(credits, appraised)
+        page = store.page(RunQuery(sort="gain"))
+        shown = [(run.id, run.seper_delta) for run in page.runs]
+        assert shown == [(plain, 0.1), (again, -0.5), (other, None)]
+        for gain, run in (("positive", plain), ("negative", again), ("unmeasured", other)):
+            found = store.page(RunQuery.model_validate({"gain": gain})).runs
+            assert [each.id for each in found] == [run]
+        [found_other] = store.page(RunQuery(gain="positive", meter="grogu")).runs
+        assert found_other.id == other
+
+
+def _asked() -> list[Question]:
+    return [Question(text=f"Question {i}?", answers=("yes",)) for i in range(3)]

@@ -19,7 +19,7 @@ AGE = "public, max-age=3600"
 
 
 def application(
-    store: Store, *, hosts: frozenset[str], token: str | None = None, read_only: bool = False
+    store: Store, *, hosts: frozenset[str] | None, token: str | None = None, read_only: bool = False
 ) -> "ASGIApp":
     """The server of a store, which stays open as long as it.
 

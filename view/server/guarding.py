@@ -1,7 +1,8 @@
 """Who may ask the server, and what its pages may do.
 
 - The `Host` header names this server: a page of another site cannot reach it under a name of its
-  own (DNS rebinding).
+  own (DNS rebinding). A server at all addresses (`0.0.0.0`, `::`) has names that it cannot know;
+  its token, which such a page does not have, is enough.
 - Beyond this computer a token is needed: in the address once, then in a cookie, or as
   `Authorization: Bearer`.
 - A request that changes something comes from a page of this server: its `Origin` and
@@ -11,7 +12,7 @@
 
 import hmac
 import secrets
-from http.cookies import SimpleCookie
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlencode
 
@@ -39,9 +40,19 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 OWN_SITES = ("same-origin", "none")
 
 
-def names(host: str, port: int) -> frozenset[str]:
-    """The `Host` headers of a server at this address; without a port, too, where it is 80."""
-    own = LOOPBACK if host in ("127.0.0.1", "localhost", "::1") else (host, *LOOPBACK)
+def names(host: str, port: int) -> frozenset[str] | None:
+    """The `Host` headers of a server at this address, in lower case; without a port, too, where it
+    is 80. None for all addresses of this computer: any name may lead there."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        name, everywhere = host.lower(), host == ""
+    else:
+        bare = address.compressed.partition("%")[0]  # no header tells the interface
+        name, everywhere = f"[{bare}]" if address.version == 6 else bare, address.is_unspecified
+    if everywhere:
+        return None
+    own = {name, *LOOPBACK}
     return frozenset(f"{each}:{port}" for each in own) | (
         frozenset(own) if port == 80 else frozenset()
     )
@@ -50,12 +61,14 @@ def names(host: str, port: int) -> frozenset[str]:
 class Guard:
     """ASGI middleware around the application."""
 
-    def __init__(self, app: "ASGIApp", *, hosts: frozenset[str], token: str | None) -> None:
+    def __init__(self, app: "ASGIApp", *, hosts: frozenset[str] | None, token: str | None) -> None:
         """
         Args:
-            hosts: the `Host` headers that are answered.
+            hosts: the `Host` headers that are answered; None for any, which needs a token.
             token: that every request must carry; None where only this computer can ask.
         """
+        if hosts is None and not token:
+            raise ValueError("a server that answers under any name needs a token")
         self._app, self._hosts, self._token = app, hosts, token
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -87,22 +100,23 @@ class Guard:
         await self._app(scope, receive, guarded)
 
     def _refusal(self, scope: "Scope", headers: dict[str, str]) -> tuple[int, str] | None:
-        if headers.get("host", "").lower() not in self._hosts:
+        asked = headers.get("host", "").lower()
+        hosts = {asked} if self._hosts is None else self._hosts
+        if asked not in hosts:
             return 400, "this server does not answer under that name"
         if self._token is not None and not self._admitted(scope, headers):
             return 401, "give the token that `hopscope view` printed: open the address it printed"
         if scope["method"] in CHANGING:
             origin = headers.get("origin")
             site = headers.get("sec-fetch-site", "same-origin")
-            own = {f"http://{name}" for name in self._hosts}
+            own = {f"http://{name}" for name in hosts}
             if site not in OWN_SITES or (origin is not None and origin.lower() not in own):
                 return 403, "another site may not change anything here"
         return None
 
     def _admitted(self, scope: "Scope", headers: dict[str, str]) -> bool:
         given = [headers.get("authorization", "").removeprefix("Bearer "), _asked(scope)]
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        given.append(cookie.value if cookie else "")
+        given += _cookies(headers.get("cookie", ""))
         token = (self._token or "").encode()
         return any(hmac.compare_digest(each.encode(), token) for each in given)
 
@@ -130,6 +144,12 @@ class FormToken:
 
     def valid(self, run: str, token: str) -> bool:
         return hmac.compare_digest(self.of(run).encode(), token.encode())
+
+
+def _cookies(header: str) -> list[str]:
+    """The tokens in cookies. Others, which may have any form, are servers' of the same computer."""
+    pairs = [each.strip().partition("=") for each in header.split(";")]
+    return [value for name, _, value in pairs if name == COOKIE]
 
 
 def _asked(scope: "Scope") -> str:

@@ -1,12 +1,12 @@
-"""Records of experiments, kept until more of their items are done: tables of large experiments
-take seconds."""
+"""Records of experiments, kept until more of their items are done or measured: tables of large
+experiments take seconds."""
 
 from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TypeVar
 
 from hopscope.runtime.errors import MissingRunError
-from hopscope.store.experiments.records import Progress
+from hopscope.store.experiments.records import Version
 from hopscope.store.store import Store
 from hopscope.view.experiment_figures import FIGURES, ExperimentRecords
 from hopscope.view.pictures.specification import Spec
@@ -22,23 +22,24 @@ class KeptRecords:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._lock = Lock()
-        self._kept: dict[tuple[str, ...], tuple[list[Progress], ExperimentRecords]] = {}
-        self._drawn: dict[tuple[int, str], Spec] = {}
+        self._kept: dict[tuple[str, ...], tuple[list[Version], ExperimentRecords]] = {}
 
     def experiment(self, *names: str) -> ExperimentRecords:
         """
         Raises:
             UsageError: there is no such experiment.
         """
-        now = [self.store.experiments.progress(name) for name in names]
+        now = [self.store.experiments.version(name) for name in names]
         with self._lock:
-            known = self._kept.pop(names, None)
-            if known is None or known[0] != now:
-                known = (now, ExperimentRecords(self.store, *names))
+            known = self._kept.get(names)
+        if known is None or known[0] != now:
+            known = (now, ExperimentRecords(self.store, *names))
+        with self._lock:
+            self._kept.pop(names, None)
             self._kept[names] = known
             while len(self._kept) > MOST:
                 del self._kept[next(iter(self._kept))]
-            return known[1]
+        return known[1]
 
     def experiment_figure(self, name: str, figure: str) -> Spec:
         """

@@ -90,12 +90,12 @@ def search(
     except ImportError:
         raise MissingExtraError("the search server", "serve") from None
     retriever = retrieval.searcher(retrieval.parse(index), parts.TINY)
-    if token is None and host not in ON_THIS_COMPUTER:
+    if not token and host not in ON_THIS_COMPUTER:
         token = secrets.token_urlsafe(24)
         render.note(f"each request needs the header  Authorization: Bearer {token}")
     with telemetry(trace_file), listen(host, port) as place:
         batches = Batches(retriever, capture=trace_content)
-        served = application(batches, hosts=sorted(names(host, place.port)), token=token, k=k)
+        served = application(batches, hosts=names(host, place.port), token=token, k=k)
         render.note(f"{retriever.name} is served at http://{place.name} (Ctrl-C ends it)")
         settings = uvicorn.Config(
             served, log_level="warning", access_log=False, server_header=False, ws="none"

@@ -32,7 +32,7 @@ def address(index: Retriever) -> Iterator[str]:
     """A server on loopback."""
     batches = Batches(index)
     with listen("127.0.0.1", 0) as place:
-        app = application(batches, hosts=sorted(names("127.0.0.1", place.port)))
+        app = application(batches, hosts=names("127.0.0.1", place.port))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place.socket]})
         thread.start()
@@ -95,6 +95,26 @@ def test_a_token_is_asked_for(index: Retriever) -> None:
     bearer = {"authorization": "Bearer secret"}
     assert client.post("/retrieve", json=asked, headers=bearer).status_code == 200
     assert client.get("/health", headers=bearer).json()["status"] == "ok"
+    batches.close()
+
+
+def test_at_all_addresses_any_name_is_answered_with_the_token(index: Retriever) -> None:
+    """The server cannot know the names under which other computers reach it."""
+    from starlette.testclient import TestClient
+
+    batches = Batches(index)
+    app = application(batches, hosts=names("0.0.0.0", 80), token="secret")
+    bearer = {"authorization": "Bearer secret"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accepted = {"accept": "application/json, text/event-stream", **bearer}
+    with TestClient(app, base_url="http://Searcher") as client:
+        assert client.get("/health").status_code == 401
+        assert client.get("/health", headers=bearer).status_code == 200
+        own = {**bearer, "origin": "http://searcher"}
+        assert client.get("/health", headers=own).status_code == 200
+        foreign = {**bearer, "origin": "http://evil.example"}
+        assert client.get("/health", headers=foreign).status_code == 403
+        assert client.post("/mcp", json=call, headers=accepted).status_code == 200
     batches.close()
 
 

@@ -80,6 +80,58 @@ def test_beyond_this_computer_a_token_is_needed(store: Store) -> None:
     assert there.get("/").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("host", "header"),
+    [
+        ("fd00::5", "[fd00::5]"),
+        ("FD00:0::5", "[fd00::5]"),
+        ("fe80::1%eth0", "[fe80::1]"),
+        ("MyHost", "myhost"),
+        ("myhost", "MyHost"),
+        ("0.0.0.0", "10.1.2.3"),
+        ("::", "laptop.local"),
+    ],
+)
+def test_a_server_answers_under_the_names_of_its_address(
+    host: str, header: str, store: Store
+) -> None:
+    """One that refuses its own name answers nobody."""
+    app = application(store, hosts=names(host, PORT), token="secret")
+    there = TestClient(app, base_url=ADDRESS)
+    asked = {"host": f"{header}:{PORT}", "authorization": "Bearer secret"}
+    assert there.get("/api/runs", headers=asked).status_code == 200
+    del asked["authorization"]
+    assert there.get("/api/runs", headers=asked).status_code == 401
+
+
+def test_at_all_addresses_another_site_cannot_label(store: Store, run: str) -> None:
+    app = application(store, hosts=names("0.0.0.0", PORT), token="secret")
+    there = TestClient(app, base_url=ADDRESS, headers={"authorization": "Bearer secret"})
+    form = {**FORM, "token": token(there, run)}
+    answer = there.post(f"/runs/{run}/labels", data=form, headers={"origin": "http://evil.example"})
+    assert answer.status_code == 403
+
+
+def test_without_a_token_a_server_has_names(store: Store) -> None:
+    """Without both, any site could read all runs."""
+    with pytest.raises(ValueError, match="needs a token"):
+        application(store, hosts=names("0.0.0.0", PORT), token="")
+
+
+@pytest.mark.parametrize("foreign", ["a/b=1", 'theme={"x":1}', "=", "", "x_hopscope_token=wrong"])
+def test_cookies_of_other_servers_do_not_matter(foreign: str, store: Store) -> None:
+    """A browser sends those of all servers of the computer, whatever their port."""
+    app = application(store, hosts=names("192.0.2.7", PORT), token="secret")
+    there = TestClient(app, base_url=f"http://192.0.2.7:{PORT}")
+    for cookies in (
+        f"{foreign}; hopscope_token=secret",
+        f"hopscope_token=secret;{foreign}",
+        f"hopscope_token=old; {foreign}; hopscope_token=secret",
+    ):
+        assert there.get("/api/runs", headers={"cookie": cookies}).status_code == 200
+    assert there.get("/api/runs", headers={"cookie": foreign}).status_code == 401
+
+
 def test_a_read_only_server_has_no_form_and_takes_none(store: Store, run: str) -> None:
     app = application(store, hosts=names("127.0.0.1", PORT), read_only=True)
     there = TestClient(app, base_url=ADDRESS)
