@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection, select
+from sqlalchemy.sql.functions import count
 
 from hopscope.runtime.errors import MissingRunError, StoreError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunStatus
@@ -19,6 +20,7 @@ from hopscope.store.database.location import default_url as default_url
 from hopscope.store.database.migrate import HEAD as HEAD
 from hopscope.store.database.migrate import check_current, require, upgrade
 from hopscope.store.database.schema import runs
+from hopscope.store.runs.interning import chunks
 from hopscope.store.runs.reading import read_appraisals, read_credits, read_run
 from hopscope.store.runs.summary import RunSummary, read_summaries
 
@@ -273,6 +275,17 @@ class Store:
         with self._database.reading() as connection:
             query = select(runs.c.id).order_by(runs.c.started, runs.c.number)
             return list(connection.execute(query).scalars())
+
+    def tracing(self, traces: Iterable[str]) -> dict[str, int]:
+        """How many runs were made in each of these traces, by the trace's id."""
+        found: dict[str, int] = {}
+        with self._database.reading() as connection:
+            for chunk in chunks(dict.fromkeys(traces)):
+                query = select(runs.c.trace_id, count()).where(runs.c.trace_id.in_(chunk))
+                found.update(
+                    {row[0]: row[1] for row in connection.execute(query.group_by(runs.c.trace_id))}
+                )
+        return found
 
     def verify(self) -> "list[Fault]":
         """All rows that changed since they were written, found by computing hashes and reading."""

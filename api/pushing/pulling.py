@@ -33,6 +33,8 @@ class PullReport:
     """Labels that people gave them."""
     new: int = 0
     """Of these, labels that are new here or have changed."""
+    ambiguous: int = 0
+    """Labels on a whole trace of several runs: none is given them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -76,13 +78,18 @@ def _pull(
     for begin in range(0, len(wanted), RUNS):
         made = [trace(store.load(run_id)) for run_id in wanted[begin : begin + RUNS]]
         traces = [located(each, service) or each for each in made]
+        by_span = {(each.id, span): each for each in traces for span in _spans(each)}
         by_id = {each.id: each for each in traces}
-        labels = [
-            label
-            for found in service.labels(traces)
-            if found.trace in by_id
-            for label in _label(found, by_id[found.trace], service.name)
-        ]
+        given = [*dict.fromkeys(service.labels(traces))]
+        whole = {found.trace for found in given if not found.span and found.trace in by_id}
+        shared = {id for id, number in store.tracing(whole).items() if number > 1}
+        labels: list[Label] = []
+        for found in given:
+            if not found.span and found.trace in shared:
+                report.ambiguous += 1
+                continue
+            own = by_span.get((found.trace, found.span)) if found.span else by_id.get(found.trace)
+            labels += [] if own is None else _label(found, own, service.name)
         report.runs += len(traces)
         report.found += len(labels)
         report.new += store.labels.save(labels)
@@ -120,6 +127,11 @@ def _label(found: Found, trace: Trace, source: str) -> Iterator[Label]:
         remote=found.remote,
         made=found.made,
     )
+
+
+def _spans(trace: Trace) -> set[str]:
+    """The run's spans."""
+    return {trace.root, *_steps(trace), *(span.id for span in trace.spans)}
 
 
 def _steps(trace: Trace) -> dict[str, int]:

@@ -51,7 +51,7 @@ class PushReport:
     failures: list[tuple[str, str]] = field(default_factory=list)
     """The first 100 failures: what, and why."""
     left: int = 0
-    """Runs that were not tried, because the service could not be reached."""
+    """Runs whose trace was not sent, because the service could not be reached."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON."""
@@ -140,9 +140,11 @@ class _Pusher:
         self._progress = progress
         self._ledger: Pushes = store.pushes(service.name, target(service))
         self._report = PushReport(service.name, service.address, service.project, dry_run)
+        self._left: set[str] = set()
 
     def push(self, specs: Sequence[str]) -> PushReport:
         runs = stored.ids(self._store, specs)
+        self._left = {*runs}
         if not self._dry:
             self._service.check()
         try:
@@ -153,7 +155,7 @@ class _Pusher:
         except ServiceError as error:
             if not error.down:
                 raise
-            self._report.left = len(runs)
+            self._report.left = len(self._left)
             self._report.miss(self._service.address, str(error))
         return self._report
 
@@ -181,13 +183,13 @@ class _Pusher:
         """Begin an experiment; None if that failed."""
         key = digest(name, label)
         known = self._known(EXPERIMENT, key, plan.content)
-        if known is not None and known.reason is None and known.content == plan.content:
+        if known is not None and self._same(known, plan.content):
             self._report.known[EXPERIMENT] += 1
             return known.remote
         self._report.requests += self._service.requests(plan)
         before = "" if known is None else known.remote
         made = self._send(
-            Sent(EXPERIMENT, key, plan.content, experiment=name, remote=before),
+            Sent(EXPERIMENT, key, self._mark(plan.content), experiment=name, remote=before),
             f"the experiment {plan.name}",
             lambda: self._service.begin(plan, before),
         )
@@ -223,21 +225,23 @@ class _Pusher:
             id = each.run.id
             if each.there:
                 self._report.known[TRACE] += 1
+                self._left.discard(id)
                 there.append(each)
                 continue
             before = known.get(keys[id])
             joins = within is not None and key not in results
-            same = before is not None and before.content == contents[id] and not joins
-            if before is not None and before.reason is None and same:
+            if before is not None and self._same(before, contents[id]) and not joins:
                 self._report.known[TRACE] += 1
+                self._left.discard(id)
                 there.append(each)
                 continue
             self._report.requests += self._service.requests(each.trace)
             made = self._send(
-                Sent(TRACE, keys[id], contents[id], run_id=id),
+                Sent(TRACE, keys[id], self._mark(contents[id]), run_id=id),
                 f"the trace of run {id}",
                 lambda: self._service.send_trace(each.trace, within),  # noqa: B023
             )
+            self._left.discard(id)
             if made is not None:
                 there.append(each)
         return there
@@ -286,16 +290,24 @@ class _Pusher:
     def _result(self, told: Told, within: Within, key: str, experiment: str | None) -> None:
         made: Result = result(told, within.example.id, capture=self._capture)
         before = self._known(RESULT, key, made.content)
-        if before is not None and before.reason is None and before.content == made.content:
+        if before is not None and self._same(before, made.content):
             self._report.known[RESULT] += 1
             return
         self._report.requests += self._service.requests(made)
         remote = "" if before is None else before.remote
         self._send(
-            Sent(RESULT, key, made.content, experiment=experiment, remote=remote),
+            Sent(RESULT, key, self._mark(made.content), experiment=experiment, remote=remote),
             f"the result of run {told.run.id}",
             lambda: self._service.send_result(within.experiment, made, remote),
         )
+
+    def _mark(self, content: str) -> str:
+        """The hash to remember: what went without texts is not the same as what went with them."""
+        return content if self._capture else digest(content, "without texts")
+
+    def _same(self, before: Sent, content: str) -> bool:
+        """Whether this was sent, with texts or as it would be sent now."""
+        return before.reason is None and before.content in (content, self._mark(content))
 
     def _known(self, kind: str, key: str, content: str) -> Sent | None:
         return self._ledger.known(kind, [key]).get(key)

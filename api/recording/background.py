@@ -96,7 +96,7 @@ class Background:
         self.measured = 0
         """Runs that were measured."""
         self.dropped = 0
-        """Runs that were chosen and found the queue full."""
+        """Runs that were chosen, and found the queue full or the measuring closed."""
         self.failed = 0
         """Runs that could not be measured; the log tells why."""
         self._store = store
@@ -107,6 +107,7 @@ class Background:
         self._lock = Lock()
         self._queue: Queue[Run | None] = Queue(measure.queue)
         self._thread: Thread | None = None
+        self._closed = False
 
     @property
     def waiting(self) -> int:
@@ -118,16 +119,18 @@ class Background:
         with self._lock:
             if self._draw.random() >= self._share:
                 return False
+            if self._closed:
+                self.dropped += 1
+                return False
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="hopscope-measuring", daemon=True)
                 self._thread.start()
                 atexit.register(self.close)
-        try:
-            self._queue.put_nowait(run)
-        except Full:
-            with self._lock:
+            try:
+                self._queue.put_nowait(run)
+            except Full:
                 self.dropped += 1
-            return False
+                return False
         return True
 
     def flush(self) -> None:
@@ -135,13 +138,15 @@ class Background:
         self._queue.join()
 
     def close(self) -> None:
-        """Measure what is in the queue, and end the thread. It begins again if needed."""
+        """Measure what is in the queue, and end the thread. Runs offered later are dropped."""
         with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
+            first, self._closed = not self._closed, True
+        if self._thread is None:
+            return
+        if first:
             atexit.unregister(self.close)
-            self._queue.put(None)
-            thread.join()
+            self._queue.put(None)  # no run follows it: `offer` puts under the lock
+        self._thread.join()
 
     def _work(self) -> None:
         crediting: Crediting | None = None

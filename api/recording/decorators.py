@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar, overload
 
 from hopscope.api.recording import attributes, places, replies
-from hopscope.api.recording.keeping import tell
+from hopscope.api.recording.keeping import recorded, tell
 from hopscope.api.recording.places import Place
 from hopscope.runtime.adapters.passages import ranking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
@@ -65,7 +65,11 @@ def retrieval(
         asked = _argument(function, query, QUERIES)
 
         def begun(args: Any, options: Any) -> dict[str, Any]:
-            return attributes.search(replies.text(asked(args, options)))
+            return recorded(
+                called,
+                lambda: attributes.search(replies.text(asked(args, options))),
+                attributes.search(""),
+            )
 
         def ended(result: Any) -> dict[str, Any]:
             try:
@@ -112,10 +116,18 @@ def generation(
         asked = _argument(function, prompt, PROMPTS)
 
         def begun(args: Any, options: Any) -> dict[str, Any]:
-            return attributes.asked(replies.prompt(asked(args, options)))
+            return recorded(
+                called,
+                lambda: attributes.asked(replies.prompt(asked(args, options))),
+                attributes.asked(""),
+            )
 
         def ended(result: Any) -> dict[str, Any]:
-            return attributes.replied(replies.read(result))
+            return recorded(
+                called,
+                lambda: attributes.replied(replies.read(result)),
+                attributes.replied(replies.Reply("")),
+            )
 
         return _watched(function, called, begun, ended)
 

@@ -1,7 +1,9 @@
 """The store that recorded runs go to."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from hopscope.api.recording import background
 from hopscope.api.recording.background import Measure
@@ -61,6 +63,17 @@ class Keeper:
         """Close the store, unless it was given open."""
         if self._own:
             self.store.close()
+
+
+def recorded(
+    name: str, told: Callable[[], dict[str, Any]], empty: dict[str, Any]
+) -> dict[str, Any]:
+    """What a span tells of the user's values; `empty`, with a warning, if they cannot be read."""
+    try:
+        return told()
+    except Exception as error:  # whatever a value of the user raises
+        tell(f"{name} is recorded without its text: {type(error).__name__}: {error}")
+        return empty
 
 
 def tell(problem: str) -> str:

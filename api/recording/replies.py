@@ -35,7 +35,10 @@ def read(given: Any) -> Reply:
     counts = usage if isinstance(usage, Mapping) else {}
     about = value.get("response_metadata")
     model = value.get("model") or (about.get("model_name") if isinstance(about, Mapping) else None)
-    told = "\n".join([*_texts(content), *map(_call, spoken.get("tool_calls") or [])])
+    calls = spoken.get("tool_calls")
+    told = "\n".join(
+        [*_texts(content), *map(_call, calls if isinstance(calls, list | tuple) else [])]
+    )
     return Reply(
         told if content is not None or told else text(given),
         _count(counts, INPUT),
@@ -62,8 +65,8 @@ def text(value: Any) -> str:
 
 
 def _fields(value: Any) -> Any:
-    """The fields of a record of pydantic; other values as they are."""
-    dump = getattr(value, "model_dump", None)
+    """The fields of a record of pydantic; other values, classes too, as they are."""
+    dump = None if isinstance(value, type) else getattr(value, "model_dump", None)
     return dump() if callable(dump) else value
 
 

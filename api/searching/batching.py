@@ -86,7 +86,10 @@ class Batches:
                 return together, asked, False
             together.append(asked)
 
-    def _answer(self, together: Sequence[Asked]) -> None:
+    def _answer(self, waiting: Sequence[Asked]) -> None:
+        together = [asked for asked in waiting if asked.found.set_running_or_notify_cancel()]
+        if not together:  # their clients are gone
+            return
         queries = [query for asked in together for query in asked.queries]
         name, k = self.retriever.name, together[0].k
         self.searches += 1

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LARGEST = 4 * 2**20
 """Bytes of a request."""
+TOO_LARGE = f"a request may have {LARGEST:,} bytes"
 
 
 def application(
@@ -54,9 +55,13 @@ def application(
         return await asyncio.wrap_future(batches.search(queries, k=depth))
 
     async def retrieve(request: "Request") -> "Response":
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST:
+                return JSONResponse({"error": TOO_LARGE}, status_code=413)
         try:
-            body = await request.body()
-            asked = Retrieve.model_validate_json(body[: LARGEST + 1])
+            asked = Retrieve.model_validate_json(bytes(body))
         except ValidationError as error:
             told = validation.first(error, whole="the request")
             return JSONResponse({"error": told}, status_code=422)
@@ -119,7 +124,7 @@ class Guard:
         elif not self._admitted(headers.get("authorization", "")):
             await _refuse(send, 401, "give the token: Authorization: Bearer TOKEN")
         elif int(headers.get("content-length") or 0) > LARGEST:
-            await _refuse(send, 413, f"a request may have {LARGEST:,} bytes")
+            await _refuse(send, 413, TOO_LARGE)
         else:
             await self._app(scope, receive, send)
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from hopscope.api.recording import attributes, replies
 from hopscope.api.recording.frameworks.calls import Calls
+from hopscope.api.recording.keeping import recorded
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.spans import keys
 
@@ -89,6 +90,11 @@ class _Tracer(tracing.Tracer):  # type: ignore[misc]  # as above
 
 
 def _told(operation: str, tags: Mapping[str, Any]) -> dict[str, Any]:
+    """What a span tells; nothing, with a warning, if its values cannot be read."""
+    return recorded(operation, lambda: _read(operation, tags), {})
+
+
+def _read(operation: str, tags: Mapping[str, Any]) -> dict[str, Any]:
     """What a span tells of a search, a reply, a call of a tool, or a whole pipeline."""
     match operation:
         case "haystack.component.run":

@@ -150,6 +150,8 @@ def _show_pull(report: "PullReport") -> None:
             f"{report.new:,} new or changed"
         )
     )
+    if report.ambiguous:
+        render.say(f"{report.ambiguous:,} on traces of several runs: label the span of a run")
 
 
 def _where(report: "PushReport | PullReport") -> str:

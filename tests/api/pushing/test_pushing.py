@@ -11,7 +11,7 @@ import tenacity
 
 import hopscope
 from hopscope.api.pushing import pulling, pushing
-from hopscope.api.sharing.service import ServiceError
+from hopscope.api.sharing.service import Found, ServiceError, Within
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import (
     Credit,
@@ -23,6 +23,7 @@ from hopscope.runtime.types import (
     Run,
     Step,
 )
+from hopscope.store.exporters.otlp import Trace
 from hopscope.store.store import Store
 from tests.servers.phoenix import Phoenix, phoenix
 
@@ -278,3 +279,61 @@ def test_people_s_labels_come_back(store: Store, server: Phoenix) -> None:
     [useful] = (each for each in labels if each.name == "useful")
     assert (useful.score, useful.label, useful.note) == (1.0, "yes", "I looked")
     assert useful.source == "phoenix"
+
+
+def test_labels_find_their_run_in_a_trace_of_several(store: Store, server: Phoenix) -> None:
+    """A program may make many runs in a trace; what is said of the trace speaks of none alone."""
+    trace = "a" * 32
+    for number in (7, 8):
+        known = {"trace_id": trace, "span_id": f"{number}" * 16}
+        store.save(run_of(number).model_copy(update=known))
+    push(store, server, "run-7", "run-8")
+    said = {"annotator_kind": "HUMAN", "result": {"score": 1.0}, "identifier": "ada"}
+    for number in (7, 8):
+        span = f"{number}" * 16
+        server.notes[span, f"of {number}", "ada"] = {
+            **said, "name": f"of {number}", "span_id": span
+        }  # fmt: skip
+    built = pushing.service_of("phoenix", server.url)
+    labels = built.labels
+    whole = Found(trace=trace, name="whole", score=1.0, made=NOW)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(built, "labels", lambda traces: [*labels(traces), whole, whole])
+        report = hopscope.pull(built, "run-7", "run-8", store=store)
+        alone = hopscope.pull(built, "run-7", store=store)
+    assert (report.found, report.new, report.ambiguous) == (2, 2, 1)
+    assert (alone.found, alone.ambiguous) == (1, 1)
+    told = store.labels.of(["run-7", "run-8"])
+    assert sorted(each.name for labels in told.values() for each in labels) == ["of 7", "of 8"]
+    assert all(each.name[-1] == each.run_id[-1] for labels in told.values() for each in labels)
+
+
+def test_content_is_sent_after_a_push_without_it(store: Store, server: Phoenix) -> None:
+    push(store, server, "first", content=False)
+    assert push(store, server, "first", content=False).sent == {}
+    again = push(store, server, "first")
+    assert {kind: again.sent[kind] for kind in ("trace", "experiment", "result")} == {
+        "trace": 2,
+        "experiment": 1,
+        "result": 2,
+    }
+    assert b"Zana" in b"".join(server.bodies)
+    assert push(store, server, "first").sent == {}
+    known = push(store, server, "first", content=False).known
+    assert (known["trace"], known["experiment"]) == (2, 1)
+
+
+def test_runs_that_were_sent_are_not_left(
+    store: Store, server: Phoenix, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = pushing.service_of("phoenix", server.url)
+    send = built.send_trace
+
+    def send_once(trace: Trace, within: Within | None) -> str:
+        if trace.run.id == "run-3":
+            raise ServiceError("it is gone", down=True)
+        return send(trace, within)
+
+    monkeypatch.setattr(built, "send_trace", send_once)
+    report = hopscope.push(built, "run-1", "run-3", store=store)
+    assert (report.sent["trace"], report.left, report.failed) == (1, 1, 1)

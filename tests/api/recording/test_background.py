@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 import hopscope
-from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
+from hopscope.runtime.types import Generation, GenerationRequest, Run, Scored, ScoreRequest
 from tests.api.recording.shelf import look_up
 
 ASKED = "What company employs Elsa Wilby?"
@@ -102,3 +102,30 @@ def test_mistakes_are_told_at_once(store: hopscope.Store) -> None:
         hopscope.recording(ASKED, store="sqlite://", measure="sample:0.05")
     with pytest.raises(hopscope.UsageError, match="seeper"):
         hopscope.HopscopeHandler(store, measure=hopscope.Measure("sample:1", meters=("seeper",)))
+
+
+def test_a_run_offered_while_it_closes_is_dropped(store: hopscope.Store) -> None:
+    """A second worker could take the first one's end, and closing would wait for ever."""
+    reader = Waiting()
+    measure = hopscope.Measure("sample:1", reader=reader, meters=("seper",))
+    run = record(store, measure).record
+    assert run is not None
+    background = hopscope.api.recording.background.of(store, measure)
+    put, offered = background._queue.put, []
+
+    def offer_and_put(item: Run | None) -> None:
+        offered.append(background.offer(run))
+        put(item)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background._queue, "put", offer_and_put)
+        patch.setattr(background._queue, "put_nowait", put)
+        reader.go_on.set()
+        closing = threading.Thread(target=background.close, daemon=True)
+        closing.start()
+        closing.join(timeout=30)
+    assert not closing.is_alive()
+    assert offered == [False]
+    assert background.offer(run) is False
+    assert (background.dropped, background.failed) == (2, 1)
+    background.close()

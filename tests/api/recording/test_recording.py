@@ -239,3 +239,37 @@ def test_mistakes_are_told_at_once() -> None:
 
 def look_up_twice(query: str, k: int) -> list[dict[str, str]]:
     return look_up(query) * k
+
+
+class Model:
+    """What a program may return: its class has `model_dump`, too."""
+
+    def model_dump(self) -> dict[str, Any]:
+        return {"content": "said", "tool_calls": 3}
+
+
+def test_what_cannot_be_read_never_reaches_the_program(
+    store: hopscope.Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    circular: dict[str, Any] = {}
+    circular["itself"] = circular
+    given = [b"\xff", circular, Model, Model()]
+
+    @hopscope.generation
+    def reply(prompt: Any) -> Any:
+        return prompt
+
+    @hopscope.retrieval
+    def find(query: Any) -> list[str]:
+        return ["Elsa"]
+
+    with hopscope.recording(QUESTION, store=store) as run:
+        assert [reply(each) for each in given] == given
+        assert find(b"\xff") == ["Elsa"]
+        run.answer = "unknown"
+    steps = store.load(run.id).steps
+    assert [step.output for step in steps[:2]] == ["", ""]
+    assert steps[3].output == "said"
+    assert steps[4].query == ""
+    assert "reply is recorded without its text: " in caplog.text
+    assert "find is recorded without its text: " in caplog.text

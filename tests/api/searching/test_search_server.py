@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -12,7 +12,7 @@ from mcp.client.client import Client
 
 from hopscope.api import retrieval
 from hopscope.api.searching.batching import Batches
-from hopscope.api.searching.server import application
+from hopscope.api.searching.server import LARGEST, application
 from hopscope.runtime.errors import RetrieverError
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.types import Hit
@@ -153,3 +153,42 @@ def test_what_waits_is_searched_at_once() -> None:
         broken.result()
     batches.close()
     assert held.batches == [1, 10, 1, 1]
+
+
+def test_a_client_that_gave_up_stops_no_other() -> None:
+    """Its future takes no result; the only worker must go on."""
+    held = Held()
+    batches = Batches(held)
+    first = batches.search(["a"], k=1)
+    while batches.searches == 0:  # the worker has begun
+        pass
+    gone, alone = batches.search(["b"], k=1), batches.search(["c"], k=2)
+    assert gone.cancel()
+    assert alone.cancel()
+    assert not first.cancel()
+    held.go_on.set()
+    assert batches.search(["d"], k=1).result(timeout=10) == [[]]
+    batches.close()
+    assert sum(held.batches) == 2
+
+
+def test_a_body_in_parts_is_read_up_to_the_largest(index: Retriever) -> None:
+    """It has no length that could be refused at once."""
+    batches = Batches(index)
+    taken = 0
+
+    async def parts() -> AsyncIterator[bytes]:
+        nonlocal taken
+        for _ in range(20):
+            taken += 2**20
+            yield b" " * 2**20
+
+    async def ask() -> httpx.Response:
+        app = application(batches, hosts=["testserver"])
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
+            return await client.post("/retrieve", content=parts())
+
+    answer = asyncio.run(ask())
+    batches.close()
+    assert (answer.status_code, taken) == (413, LARGEST + 2**20)
