@@ -112,8 +112,10 @@ pictures: $(VENV)/browser ## Make the screenshots of the README anew, in Chromiu
 # FlashRAG only its data set is wanted, without its models.
 $(INSPECT)/ready: pyproject.toml
 	$(PYTHON) -m venv $(INSPECT)
-	$(INSPECT)/bin/pip install --quiet --editable . \
-		hypothesis pytest inspect-ai==0.3.285 ragas==0.4.3 langchain-community==0.4.1
+	$(INSPECT)/bin/pip install --quiet --upgrade pip
+	$(INSPECT)/bin/pip install --quiet --editable . hypothesis pytest inspect-ai==0.3.285
+	# In one go pip looks for versions that fit both for more than ten minutes.
+	$(INSPECT)/bin/pip install --quiet ragas==0.4.3 langchain-community==0.4.1
 	$(INSPECT)/bin/pip install --quiet --no-deps flashrag-dev==0.1.2
 	@touch $@
 
