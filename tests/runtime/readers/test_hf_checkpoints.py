@@ -306,12 +306,12 @@ def test_a_revision_of_a_local_folder(folder: Path) -> None:
 def test_the_embedded_reader_comes_from_the_package(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiny, "FOLDER", folder)
+    monkeypatch.setitem(tiny.FOLDERS, "read", folder)
     assert tiny.build().name == hf.build(model=str(folder)).name
 
 
 def test_a_missing_embedded_reader_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiny, "FOLDER", tmp_path / "hopland")
+    monkeypatch.setitem(tiny.FOLDERS, "read", tmp_path / "hopland")
     with pytest.raises(UsageError, match="this installation lacks the embedded reader"):
         tiny.build()
 
