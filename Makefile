@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 # The folders of the runtime where models compute; the others hand on what they said.
 COMPUTING := compressors encoders generation models readers rerankers retrievers similarities thinking \
 	wrappers
+MEASURING := answer_metrics beliefs credit entailments erag games meters pairs statistics wrappers
 export OMP_WAIT_POLICY = passive
 
 .PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-phoenix test-browser pictures test-inspect check format bench lab clean
@@ -20,12 +21,14 @@ export OMP_WAIT_POLICY = passive
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
-$(BIN)/hopscope: pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(BIN)/hopscope: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install --quiet --editable '.[local]' --constraint constraints.txt
 	@touch $@
 
-$(BIN)/pytest: pyproject.toml constraints.txt | $(BIN)/hopscope
+$(BIN)/pytest: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install --quiet --editable '.[local,dev]' --constraint constraints.txt
 	@touch $@
 
@@ -38,7 +41,7 @@ test: $(BIN)/pytest ## Set up if needed, then run all tests, offline.
 test-portable: $(BIN)/pytest ## Test what models compute with the instructions that every processor has.
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default \
 		$(BIN)/python -m pytest -n auto --dist worksteal -m "portable and not slow" \
-		$(addprefix tests/runtime/,$(COMPUTING)) tests/tracing tests/workflows
+		$(addprefix tests/runtime/,$(COMPUTING)) $(addprefix tests/tracing/,$(MEASURING))
 
 $(LIGHT)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)
