@@ -145,7 +145,6 @@ def credit_costs(
     Args:
         calls: the credit budget; None for no limit.
     """
-    from hopscope.runtime.ports import SamplingMeter
     from hopscope.runtime.prompting.prompts import short_answer
     from hopscope.runtime.types import Usage
     from hopscope.tracing import credit_budget
@@ -157,10 +156,9 @@ def credit_costs(
         values = EvidenceValues(run.question, meter)
         played = [Coalitions(game, values) for game in played_games]
         rules = [tuple(applicable(coalitions, appraiser.rules)) for coalitions in played]
-        most = meter.samples if isinstance(meter, SamplingMeter) else 1
-        all_of_it = credit_budget.unlimited(played, rules)
-        limit = len(all_of_it) * most
-        plan = credit_budget.plan(played, rules, limit if calls is None else calls, most)
+        replies = credit_budget.replies(meter)
+        limit = len(credit_budget.unlimited(played, rules)) * replies.most
+        plan = credit_budget.plan(played, rules, limit if calls is None else calls, replies)
         prompts = [short_answer(run.question.text, evidence) for evidence in plan.passages]
         lengths = [sum(len(message.content) for message in p.messages) for p in prompts]
         further = plan.calls - len(lengths) if calls is not None else 0

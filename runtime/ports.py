@@ -233,13 +233,18 @@ class SampleAllocation(Protocol):
 
 
 @runtime_checkable
-class SamplingMeter(Protocol):
-    """A meter that samples replies, a few more at a time."""
+class DrawingMeter(Protocol):
+    """A meter that samples replies."""
 
     @property
     def samples(self) -> int:
-        """The most replies for one evidence set."""
+        """Replies to one evidence set, at most."""
         ...
+
+
+@runtime_checkable
+class SamplingMeter(DrawingMeter, Protocol):
+    """A meter that samples replies, a few more at a time."""
 
     def measure_by(
         self,

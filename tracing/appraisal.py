@@ -8,7 +8,7 @@ again.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hopscope.runtime.ports import SamplingMeter, UtilityMeter
+from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Credit, GameValues, Measurement, Provenance, Question, Run
 from hopscope.tracing import credit_budget
 from hopscope.tracing.credit import leave_one_out, trajectory
@@ -93,10 +93,10 @@ def share(
         allowed_rules = [tuple(applicable(coalitions, rules)) for coalitions in played]
         reasons: Sequence[Mapping[str, str]] = [{} for _ in played]
         if calls is not None:
-            most = meter.samples if isinstance(meter, SamplingMeter) else 1
-            plan = credit_budget.plan(played, allowed_rules, calls, most)
+            replies = credit_budget.replies(meter)
+            plan = credit_budget.plan(played, allowed_rules, calls, replies)
             weights = credit_budget.importance(played, plan.rules, plan.evidences)
-            allocation = credit_budget.Allocation(weights, plan.calls, most)
+            allocation = credit_budget.Allocation(weights, plan.calls, replies.most)
             values.measure(plan.evidences.values(), allocation)
             allowed_rules, reasons = list(plan.rules), plan.reasons
         needed = [

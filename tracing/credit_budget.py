@@ -1,11 +1,12 @@
 """Credit within a budget of calls: which coalitions are measured, and with how many replies.
 
 A call is one reply of the reader. The rules are served in order, leave-one-out first and Shapley
-last: the coalitions that a rule needs get one reply each. Where the calls do not suffice for all
-coalitions, Shapley shares come from a sample stratified by size, random orders with all their
-rotations, of at least two orders, so that there is a standard error; where they do not suffice for
-that either, the rule is unmeasured and the reason names the calls that it needs. The remaining
-calls go, a reply at a time, where they narrow the intervals of all credits most.
+last: the coalitions that a rule needs get one reply each, or as many as the meter always draws.
+Where the calls do not suffice for all coalitions, Shapley shares come from a sample stratified by
+size, random orders with all their rotations, of at least two orders, so that there is a standard
+error; where they do not suffice for that either, the rule is unmeasured and the reason names the
+calls that it needs. The remaining calls go, a reply at a time, where they narrow the intervals of
+all credits most.
 
 The intervals are valid at any time: each evidence set's holds at every number of replies together
 (Bonferroni over the numbers, `tracing.statistics.looks`), so that the choice may go by them. The
@@ -16,7 +17,9 @@ of the unknown deviation. The rule is ours.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heapreplace
+from typing import NamedTuple
 
+from hopscope.runtime.ports import DrawingMeter, SamplingMeter, UtilityMeter
 from hopscope.runtime.types import Measurement, Passage
 from hopscope.tracing.credit import leave_one_out, trajectory
 from hopscope.tracing.credit.shapley import FEWEST_GROUPS, Shapley
@@ -63,30 +66,50 @@ class _Buying:
     """Evidence sets bought so far."""
 
     calls: int
+    least: int
+    """Replies that each costs."""
     held: frozenset[Content]
     """Evidence whose value is known already and costs nothing."""
     bought: dict[Content, None] = field(default_factory=dict)
 
     def price(self, keys: Iterable[Content]) -> int:
-        return len({*keys} - self.held - self.bought.keys())
+        return self.least * len({*keys} - self.held - self.bought.keys())
+
+    @property
+    def spent(self) -> int:
+        return self.least * len(self.bought)
 
     def affordable(self, keys: Sequence[Content]) -> bool:
-        return len(self.bought) + self.price(keys) <= self.calls
+        return self.spent + self.price(keys) <= self.calls
 
     def buy(self, keys: Iterable[Content]) -> None:
         self.bought.update((key, None) for key in keys if key not in self.held)
 
 
+class Replies(NamedTuple):
+    """The replies that a meter draws to one evidence set."""
+
+    least: int
+    most: int
+
+
+def replies(meter: UtilityMeter) -> Replies:
+    """One to all samples of a meter that draws a few at a time, all samples of another that draws,
+    and one call of a meter that does not."""
+    most = meter.samples if isinstance(meter, DrawingMeter) else 1
+    return Replies(1 if isinstance(meter, SamplingMeter) else most, most)
+
+
 def plan(
-    games: Sequence[Coalitions], rules: Sequence[Sequence[CreditRule]], calls: int, most: int
+    games: Sequence[Coalitions], rules: Sequence[Sequence[CreditRule]], calls: int, each: Replies
 ) -> Plan:
     """Which rules and evidence sets of these games the calls suffice for.
 
     Args:
         rules: the rules that apply to each game.
-        most: replies to one evidence set, at most; 1 for a meter that does not sample.
+        each: replies to one evidence set.
     """
-    buying = _Buying(calls, frozenset(k for game in games for k in game.values.known))
+    buying = _Buying(calls, each.least, frozenset(k for game in games for k in game.values.known))
     chosen: list[list[CreditRule]] = [[] for _ in games]
     reasons: list[dict[str, str]] = [{} for _ in games]
     ends = [_contents(game, (EMPTY, game.full)) for game in games]
@@ -100,7 +123,7 @@ def plan(
                     buying.buy(needs[fit[0]])
                     chosen[number].append(options[fit[0]])
                 else:
-                    least = len(buying.bought) + min(map(buying.price, needs))
+                    least = buying.spent + min(map(buying.price, needs))
                     reasons[number][rule.name] = (
                         f"{rule.name} needs {least} calls, and the credit budget has {calls}"
                     )
@@ -109,11 +132,13 @@ def plan(
             buying.buy(keys)
     of_content = {
         game.key(coalition): game.game.evidence(coalition)
-        for game, each in zip(games, chosen, strict=True)
-        for coalition in (EMPTY, game.full, *(c for rule in each for c in rule.needs(game.players)))
+        for game, its in zip(games, chosen, strict=True)
+        for coalition in (EMPTY, game.full, *(c for rule in its for c in rule.needs(game.players)))
     }
     bought = {key: of_content[key] for key in buying.bought}
-    return Plan(tuple(map(tuple, chosen)), tuple(reasons), bought, min(calls, len(bought) * most))
+    return Plan(
+        tuple(map(tuple, chosen)), tuple(reasons), bought, min(calls, len(bought) * each.most)
+    )
 
 
 def unlimited(games: Sequence[Coalitions], rules: Sequence[Sequence[CreditRule]]) -> set[Content]:

@@ -5,9 +5,9 @@ covers the runs with that many retrievals, so later rows cover fewer and harder 
 column of questions gives their number.
 """
 
-from hopscope.lab.experiments.results import Results
+from hopscope.lab.experiments.results import UNCOUNTED, Results
 from hopscope.lab.table_forms.table import Cell, Table, methods
-from hopscope.store.experiments.result_rows import QuestionRow, Retrieval
+from hopscope.store.experiments.result_rows import QuestionRow, Retrieval, Value
 from hopscope.tracing.reports.displays import display, rule_heading
 from hopscope.tracing.statistics.over_questions import Column, estimates
 
@@ -57,7 +57,7 @@ def _table(results: Results, meter: str, name: str, title: str) -> Table:
             for rule in headings:
                 values = [retrieval.share(meter, rule) for _, retrieval in found]
                 columns.append((len(rows), rule, results.mean(asked, values)))
-            tokens = [retrieval.tokens for _, retrieval in found]
+            tokens: list[Value] = [UNCOUNTED if o.uncounted else o.tokens for _, o in found]
             columns.append((len(rows), "tokens", results.mean(asked, tokens)))
             rows.append({"system": system, "retrieval": ordinal, "runs": len(found)})
     figures = estimates([column for _, _, column in columns], results.bootstrap)

@@ -164,6 +164,11 @@ def _import(
         report.notes.append(f"no run was found, and the experiment {name} stays as it was")
     elif golds and not report.matched:
         report.notes.extend(golds.advice(asked))
+    if report.runs and not report.retrievals and format != AUTO:
+        formats = ", ".join(dict.fromkeys(report.formats.values()))
+        report.notes.append(
+            f"no retrieval was found as {formats}: leave the format out to have it recognised"
+        )
     return report
 
 

@@ -72,7 +72,7 @@ class SemanticEntropy:
     thinking: Literal["each", "once"] = "each"
     """For a reader that thinks: as SePer's option."""
     weight: Literal["lennorm", "raw_normalised", "uniform"] = "lennorm"
-    """The weights of samples; `discrete` counts them."""
+    """The weights of samples; `uniform` counts them."""
     equivalence: EquivalenceRule = "bi"
     """Decides whether two replies share a cluster."""
     threshold: float = 0.5

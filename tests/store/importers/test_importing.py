@@ -277,3 +277,12 @@ def test_all_broken_lines_are_counted_where_they_stand(tmp_path: Path, store: St
     report = hopscope.import_runs(path, store=store, format="search-r1")
     assert (report.stored, report.unread, len(report.problems)) == (1, 300, 100)
     assert store.load(store.ids()[0]).options["line"] == 151
+
+
+def test_a_format_that_finds_no_retrieval_is_told(tmp_path: Path, store: Store) -> None:
+    path = write(tmp_path / "agent.jsonl", rollout("Who?"))
+    wrong = hopscope.import_runs(path, store=store, name="wrong", format="r1_searcher")
+    assert (wrong.runs, wrong.retrievals) == (1, 0)
+    [note] = wrong.notes
+    assert "no retrieval was found as r1_searcher" in note
+    assert hopscope.import_runs(path, store=store, name="right").notes == []

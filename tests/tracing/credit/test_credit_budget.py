@@ -15,7 +15,7 @@ from hopscope.tracing.entailments import lexical
 from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues
 from hopscope.tracing.games.frozen import over_steps
 from hopscope.tracing.games.rule import CreditRule
-from hopscope.tracing.meters import seper
+from hopscope.tracing.meters import semantic_entropy, seper
 from tests.fakes import FunctionMeter, run_of
 
 RULES = (leave_one_out.build(), trajectory.build(), shapley.build())
@@ -123,7 +123,7 @@ def test_the_rest_goes_where_the_intervals_are_widest_and_count_most() -> None:
     run = asked()
     values = EvidenceValues(run.question, FunctionMeter(lambda _: 0.0))
     game = Coalitions(over_steps(run), values)
-    plan = credit_budget.plan([game], [[shapley.build()]], 100, 10)
+    plan = credit_budget.plan([game], [[shapley.build()]], 100, credit_budget.Replies(1, 10))
     weights = credit_budget.importance([game], plan.rules, plan.evidences)
     place = {key: i for i, key in enumerate(plan.evidences)}
     nothing, pair = game.key(frozenset()), game.key(frozenset({0, 1}))
@@ -204,3 +204,18 @@ def test_rotations_of_few_orders_have_a_standard_error(permutations: int) -> Non
     values = EvidenceValues(run.question, FunctionMeter(chance))
     rule = shapley.build(permutations=permutations, sampling="rotations")
     assert all(m.low is not None for m in rule.share(Coalitions(over_steps(run), values)))
+
+
+@pytest.mark.parametrize("calls", [19, 20, 59, 60, 200])
+def test_a_meter_that_always_draws_all_samples_keeps_to_the_budget(calls: int) -> None:
+    """Ten replies to each of six evidence sets are 60 calls."""
+    reader = DrawingReader()
+    meter = semantic_entropy.build(reader, lexical.build(), weight="uniform", samples=10, seed=0)
+    provenance = Provenance(reader=reader.name, seed=0)
+    found = share(asked(), [meter], [leave_one_out.build()], provenance, calls=calls).credits
+    assert reader.drawn == (0 if calls < 20 else 20 if calls < 60 else 60)
+    values = [credit.measurement for credit in by_rule(found, "leave_one_out")]
+    if calls < 60:
+        assert all("needs 60 calls" in (each.reason or "") for each in values)
+    else:
+        assert all(each.value is not None for each in values)
