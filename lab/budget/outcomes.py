@@ -1,0 +1,320 @@
+"""What every arm did on every question, from a file of JSON lines, whoever made it.
+
+An arm is a way to answer: no retrieval, one, IRCoT. One object a line:
+
+    {"question": "Who founded Ravo?", "answers": ["Ina Dorn"], "dataset": "hotpotqa",
+     "predictions": {"none": "Tom Hale", "one": "Ina Dorn"},
+     "accurate": {"none": 0, "one": 1}, "steps": {"none": 0, "one": 1}}
+
+Only `question` and the scores are needed. Scores are `accurate`, numbers from 0 to 1 by arm; where
+an arm has none, whether a gold answer of `answers` stands in its text in `predictions`. Costs are
+numbers by arm in `steps`, `tokens`, `seconds` or `money`. Signals are `closed_book_reasoning` (or
+`reasoning`), `draft` (else the prediction of `none`), `logprobs` and `entropies` of the draft's
+tokens, and numbers by name in `signals`. Other fields are ignored, and null is as good as absent.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.texts.answers import contains
+from hopscope.runtime.types import Record
+from hopscope.runtime.validation import first
+
+Floats = NDArray[np.float64]
+Unit = Literal["steps", "tokens", "seconds", "money"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+STEPS_OF: Mapping[str, float] = {"none": 0.0, "one": 1.0}
+"""Steps of the arms whose name tells them."""
+PUBLISHED: Mapping[tuple[str, str], float] = {
+    ("hotpotqa", "ircot"): 3.4,
+    ("2wikimultihopqa", "ircot"): 4.4,
+    ("musique", "ircot"): 4.1,
+    ("nq", "ircot"): 2.8,
+    ("squad", "ircot"): 2.7,
+    ("trivia", "ircot"): 2.7,
+}
+"""Mean steps by set and arm in the files of AdaRAGUE (arXiv 2501.12835, Llama-3.1-8B-Instruct),
+whose rows do not tell them."""
+ALL = ""
+"""The set of rows that name none."""
+
+
+class OutcomeRow(Record):
+    """One question, and what each arm did."""
+
+    question: str
+    id: str = ""
+    set: str = ALL
+    scores: dict[str, float]
+    """By arm, from 0 to 1; an arm that was not tried is absent."""
+    costs: dict[Unit, dict[str, float]] = Field(default_factory=dict)
+    """By unit and arm; what is not known is absent."""
+    draft: str | None = None
+    """The closed-book answer."""
+    reasoning: str | None = None
+    """The closed-book reasoning before it."""
+    signals: dict[str, float] = Field(default_factory=dict)
+
+
+class Cost(NamedTuple):
+    """The cost of an arm that rows do not tell, in one set or in all."""
+
+    arm: str
+    value: float
+    set: str | None = None
+    """None holds for all sets."""
+
+
+class Outcomes(Record):
+    """Rows of one or more files, all with the same arms."""
+
+    rows: tuple[OutcomeRow, ...]
+    arms: tuple[str, ...]
+    """The cheapest first, by mean cost."""
+    unit: Unit
+    """Of the costs; each row has one for each arm."""
+    assumed: dict[str, str] = Field(default_factory=dict)
+    """By arm, where its costs come from, if not from the rows."""
+    left_out: int = 0
+    """Rows that lack an arm."""
+
+    @property
+    def scores(self) -> Floats:
+        """(row, arm)"""
+        return np.array([[row.scores[arm] for arm in self.arms] for row in self.rows])
+
+    @property
+    def costs(self) -> Floats:
+        """(row, arm)"""
+        return np.array([[row.costs[self.unit][arm] for arm in self.arms] for row in self.rows])
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """In the order of their first rows."""
+        return tuple(dict.fromkeys(row.set for row in self.rows))
+
+    def of(self, places: Iterable[int]) -> "Outcomes":
+        """Some of the rows."""
+        return self.model_copy(update={"rows": tuple(self.rows[place] for place in places)})
+
+
+def read(
+    paths: Sequence[Path],
+    *,
+    unit: Unit = "steps",
+    arms: Sequence[str] = (),
+    costs: Sequence[Cost] = (),
+    known: Mapping[tuple[str | None, str], float] | None = None,
+) -> Outcomes:
+    """The rows of files that have a score and a cost of every arm.
+
+    A cost is the row's own, else the one in `costs`, else in `known`, else, in steps, what the name
+    of the arm tells (`STEPS_OF`) or AdaRAGUE reports (`PUBLISHED`).
+
+    Args:
+        arms: by default all that some row has.
+        known: costs by set and arm, such as a policy has learned; the set None holds for all.
+
+    Raises:
+        UsageError: a file cannot be read, a cost is not known, or no row has all arms.
+        CorpusError: a line is no such row.
+    """
+    rows = [row for path in paths for row in _rows(path)]
+    found = dict.fromkeys(arm for row in rows for arm in row.scores)
+    for arm in arms:
+        if arm not in found:
+            raise UsageError(
+                f"{_names(paths)}: no row has the arm {arm}; there are {', '.join(found)}"
+            )
+    wanted = tuple(arms) or tuple(found)
+    whole = [row for row in rows if all(arm in row.scores for arm in wanted)]
+    if not whole:
+        raise UsageError(
+            f"{_names(paths)}: no row has a score of every arm ({', '.join(wanted)}): "
+            "name those to compare with --arms"
+        )
+    given = {(cost.set, cost.arm): cost.value for cost in costs}
+    assumed: dict[str, str] = {}
+    priced = tuple(_priced(row, wanted, unit, given, known or {}, assumed) for row in whole)
+    made = Outcomes(
+        rows=priced,
+        arms=wanted,
+        unit=unit,
+        assumed=assumed,
+        left_out=len(rows) - len(whole),
+    )
+    order = np.argsort(made.costs.mean(axis=0), kind="stable")
+    return made.model_copy(update={"arms": tuple(wanted[place] for place in order)})
+
+
+def cost(text: str) -> Cost:
+    """The cost that `ARM=N` or `SET:ARM=N` gives.
+
+    Raises:
+        UsageError: the text is not of this form.
+    """
+    name, equals, number = text.rpartition("=")
+    within, colon, arm = name.rpartition(":")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not (equals and arm and 0 <= value < float("inf")):
+        raise UsageError(f"--cost {text}: give ARM=N or SET:ARM=N, with N from 0 on")
+    return Cost(arm, value, within if colon else None)
+
+
+def _priced(
+    row: OutcomeRow,
+    arms: Sequence[str],
+    unit: Unit,
+    given: Mapping[tuple[str | None, str], float],
+    known: Mapping[tuple[str | None, str], float],
+    assumed: dict[str, str],
+) -> OutcomeRow:
+    """The row with a cost of each arm."""
+    costs = dict(row.costs.get(unit, {}))
+    for arm in arms:
+        if arm in costs:
+            continue
+        named = STEPS_OF if unit == "steps" else {}
+        published = PUBLISHED if unit == "steps" else {}
+        for source, table in (("given", given), ("the policy's", known)):
+            value = table.get((row.set, arm), table.get((None, arm)))
+            if value is not None:
+                costs[arm] = value
+                assumed[arm] = source
+                break
+        else:
+            if arm in named:
+                costs[arm] = named[arm]
+            elif (row.set, arm) in published:
+                costs[arm] = published[row.set, arm]
+                assumed[arm] = "AdaRAGUE's mean of the set"
+            else:
+                where = f" in {row.set}" if row.set else ""
+                raise UsageError(
+                    f"the {unit} of the arm {arm}{where} are not known: give --cost {arm}=N, or "
+                    f'rows with "{unit}": {{"{arm}": N}}'
+                )
+    return row.model_copy(update={"costs": {**row.costs, unit: costs}})
+
+
+def _absent(value: object) -> object:
+    """The value without its nulls."""
+    if isinstance(value, dict):
+        return {name: each for name, each in value.items() if each is not None}
+    return value
+
+
+_ByArm = Annotated[dict[str, Annotated[float, Field(ge=0)]], BeforeValidator(_absent)]
+
+
+class _Line(BaseModel):
+    """A line of the file, without its nulls."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    question: str = Field(min_length=1)
+    id: str | int = ""
+    dataset: str = ""
+    set: str = ""
+    answers: list[str] = []
+    predictions: Annotated[dict[str, str], BeforeValidator(_absent)] = {}
+    accurate: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=1)]], BeforeValidator(_absent)
+    ] = {}
+    steps: _ByArm = {}
+    tokens: _ByArm = {}
+    seconds: _ByArm = {}
+    money: _ByArm = {}
+    draft: str | None = None
+    closed_book_reasoning: str | None = None
+    reasoning: str | None = None
+    logprobs: list[float] = []
+    entropies: list[float] = []
+    signals: Annotated[dict[str, float], BeforeValidator(_absent)] = {}
+
+    def row(self) -> OutcomeRow:
+        """
+        Raises:
+            ValueError: no arm has a score.
+        """
+        judged = {
+            arm: float(any(contains(text, gold) for gold in self.answers))
+            for arm, text in self.predictions.items()
+            if self.answers
+        }
+        scores = judged | self.accurate
+        if not scores:
+            raise ValueError(
+                "no arm has a score: give `accurate` by arm, or `answers` and `predictions` by arm"
+            )
+        units: dict[Unit, dict[str, float]] = {
+            "steps": self.steps,
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+            "money": self.money,
+        }
+        return OutcomeRow(
+            question=self.question,
+            id=str(self.id),
+            set=self.set or self.dataset,
+            scores=scores,
+            costs={unit: by_arm for unit, by_arm in units.items() if by_arm},
+            draft=self.predictions.get("none") if self.draft is None else self.draft,
+            reasoning=self.closed_book_reasoning or self.reasoning,
+            signals=confidence(self.logprobs, self.entropies) | self.signals,
+        )
+
+
+def confidence(logprobs: Sequence[float], entropies: Sequence[float]) -> dict[str, float]:
+    """The signals of a draft's tokens, under the names of `tracing.signals.gathering`."""
+    found: dict[str, float] = {}
+    if entropies:
+        found["entropy"] = sum(entropies) / len(entropies)
+        found["max_entropy"] = max(entropies)
+    if logprobs:
+        chances = np.exp(logprobs)
+        found["logprob"] = sum(logprobs) / len(logprobs)
+        found["least_prob"] = float(chances.min())
+        found["margin"] = float(np.maximum(0.0, 2 * chances - 1).mean())
+    return found
+
+
+def _rows(path: Path) -> list[OutcomeRow]:
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    found = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found.append(_line(line).row())
+        except ValidationError as error:
+            raise CorpusError(
+                f"{path}, line {number}: {first(error, whole='the line')}; one line is an object "
+                "with `question`, and `accurate`, or `answers` and `predictions`, by arm"
+            ) from None
+        except ValueError as error:
+            raise CorpusError(f"{path}, line {number}: {error}") from None
+    if not found:
+        raise UsageError(f"{path} holds no rows")
+    return found
+
+
+def _line(text: str) -> _Line:
+    return _Line.model_validate(_absent(json.loads(text)))
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
