@@ -1,9 +1,10 @@
 """Environment variables that no command reads, which are likely misspelt."""
 
 import os
-import re
-from difflib import get_close_matches
 from typing import Any
+
+from hopscope.cli.options.configuration import variables
+from hopscope.runtime.choices import nearest
 
 PREFIX = "HOPSCOPE_"
 ELSEWHERE = frozenset({"HOPSCOPE_API_KEY", "HOPSCOPE_TRACEBACK"})
@@ -25,8 +26,8 @@ def unread() -> dict[str, str | None]:
     for name in given:
         own = name.removeprefix(PREFIX)
         if own not in known:
-            similar = get_close_matches(own, known, n=1)
-            found[name] = known[similar[0]] if similar else None
+            similar = nearest(own, known)
+            found[name] = known[similar] if similar else None
     return found
 
 
@@ -40,13 +41,10 @@ def names() -> frozenset[str]:
 
 
 def _of(command: Any) -> set[str]:
-    """The variables of a command's options; some that hold several lines are named only in the
-    help."""
+    """The variables of a command and those below it."""
     found: set[str] = set()
     for parameter in command.params:
-        envvar = parameter.envvar or ()
-        found.update([envvar] if isinstance(envvar, str) else envvar)
-        found.update(re.findall(r"HOPSCOPE_[A-Z0-9_]+", getattr(parameter, "help", None) or ""))
+        found.update(variables(parameter))
     for inner in getattr(command, "commands", {}).values():
         found |= _of(inner)
     return found

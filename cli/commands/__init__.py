@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hopscope import __version__
-from hopscope.cli.options.help import Command, Group
+from hopscope.cli.options.configured import ConfiguredCommand, ConfiguredGroup
 
 COMMANDS = {
     "demo": "demo:demo",
@@ -29,6 +29,7 @@ COMMANDS = {
     "serve": "services.serving:app",
     "list": "listing:list_components",
     "new": "parts.new:new",
+    "config": "parts.config:app",
     "doctor": "doctor:doctor",
     "index": "index:app",
     "budget": "budget:app",
@@ -54,6 +55,26 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            envvar="HOPSCOPE_CONFIG",
+            help="Read this configuration file, instead of the one found from the working folder "
+            "up; also after the command.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            envvar="HOPSCOPE_PROFILE",
+            help="Use the tables [profile.NAME] of configuration files, too; also after the "
+            "command.",
+        ),
+    ] = None,
 ) -> None:
     """Run multi-step RAG workflows and measure the worth of each retrieval."""
 
@@ -62,7 +83,7 @@ def mounted(names: Iterable[str]) -> typer.Typer:
     """A command line of these commands."""
     app = typer.Typer(
         name="hopscope",
-        cls=Group,
+        cls=ConfiguredGroup,
         help="Run multi-step RAG workflows and measure the worth of each retrieval.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -75,8 +96,8 @@ def mounted(names: Iterable[str]) -> typer.Typer:
         command = getattr(import_module(f"hopscope.cli.commands.{module}"), attribute)
         if isinstance(command, typer.Typer):
             for inner in command.registered_commands:
-                inner.cls = Command
-            app.add_typer(command, name=name, cls=Group)
+                inner.cls = ConfiguredCommand
+            app.add_typer(command, name=name, cls=ConfiguredGroup)
         else:
-            app.command(name, cls=Command)(command)
+            app.command(name, cls=ConfiguredCommand)(command)
     return app

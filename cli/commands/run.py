@@ -3,7 +3,6 @@
 `api.session` does the work, `api.views.run_table` draws the table.
 """
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +47,7 @@ Checkpoint = Annotated[
 
 
 def run_command(
+    context: typer.Context,
     question: QuestionText,
     workflow: WorkflowName = "ircot",
     gold: Golds = None,
@@ -90,7 +90,8 @@ def run_command(
     if "k" in own:
         k = None
     elif k is not None and not parts.takes(workflow, "k"):
-        if str(k) != os.environ.get("HOPSCOPE_K", "").strip():
+        source = context.get_parameter_source("k")
+        if source is not None and source.name == "COMMANDLINE":
             raise typer.BadParameter(
                 f"workflow {shown(workflow)} retrieves nothing", param_hint="-k"
             )

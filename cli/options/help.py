@@ -64,6 +64,8 @@ EXAMPLES = {
     "serve search": "hopscope serve search my-index --port 8001",
     "list": "hopscope list workflows",
     "new": "hopscope new workflow my_workflow",
+    "config": "hopscope config show run",
+    "config show": "hopscope config show run",
     "doctor": "hopscope doctor",
     "index": "hopscope index build corpus.jsonl --out my-index",
     "index build": "hopscope index build corpus.jsonl --out my-index",

@@ -1,0 +1,76 @@
+"""Commands whose options take their defaults from configuration files.
+
+Every command takes the program's `--config` and `--profile`; its help does not repeat them.
+"""
+
+from typing import Any
+
+import typer
+
+from hopscope.cli.options import configuration
+from hopscope.cli.options.help import Command, Group
+
+OF_THE_PROGRAM = ("config", "profile")
+READ = "hopscope.configuration"
+"""The key of a context's configuration in its `meta`."""
+
+
+class _Configured:
+    """What a command and a group of commands have in common."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        parser = super().make_parser(ctx)  # type: ignore[misc]
+        for parameter in _of_the_program(ctx):
+            parameter.add_to_parser(parser, ctx)
+        return parser
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take from files what neither the command line nor the environment gives."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        settings: dict[str, configuration.Setting] = {}
+        if ctx.parent is not None and not ctx.resilient_parsing and not given.get("help"):
+            settings = _settings(self, ctx, given)
+            ctx.default_map = {name: setting.value for name, setting in settings.items()}
+        try:
+            return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
+        except typer.BadParameter as error:
+            name = error.param.name if error.param else ""
+            source = ctx.get_parameter_source(name)
+            if source is not None and source.name == "DEFAULT_MAP":
+                raise settings[name].error(error.message) from None
+            raise
+
+
+class ConfiguredCommand(_Configured, Command):
+    """A command whose options take their defaults from configuration files."""
+
+
+class ConfiguredGroup(_Configured, Group):
+    """A group of commands, whose own options do so, too."""
+
+
+def _of_the_program(context: Any) -> list[Any]:
+    if context.parent is None:
+        return []
+    root = context.find_root().command
+    return [each for each in root.params if each.name in OF_THE_PROGRAM]
+
+
+def _settings(
+    command: Any, context: Any, given: dict[str, Any]
+) -> dict[str, configuration.Setting]:
+    asked = context.find_root().params
+    config, profile = (given.get(name) or asked.get(name) for name in OF_THE_PROGRAM)
+    words: list[str] = []
+    at = context
+    while at.parent is not None:
+        words.insert(0, at.info_name)
+        at = at.parent
+    context.meta[READ] = configuration.read(config, profile)
+    found = context.meta[READ].settings(command, tuple(words))
+    used = {name: setting for name, setting in found.items() if given.get(name) is None}
+    for name, setting in used.items():
+        refused = configuration.refusal(configuration.by_name(command)[name], setting)
+        if refused:
+            raise setting.error(refused)
+    return used
