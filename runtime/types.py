@@ -214,6 +214,9 @@ class GenerationRequest(Record):
     thought: Text | None = None
     """A given thought: the reader answers after it and does not think again. With an empty one it
     answers at once; None leaves thinking to the reader."""
+    keeps: Literal["first_sentence"] | None = None
+    """All that the caller keeps of the reply. A reader may end the reply once later text cannot
+    change that; None needs the whole reply."""
 
 
 class Thought(Record):

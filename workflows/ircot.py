@@ -56,17 +56,23 @@ def retrieve(state: State, deps: Deps, *, k: int, cap: int, longest: int) -> Upd
     return {"evidence": merge(evidence, added, cap=cap)}
 
 
-def write(state: State, deps: Deps, thoughts: Sequence[str] = ()) -> str:
+def write(
+    state: State,
+    deps: Deps,
+    thoughts: Sequence[str] = (),
+    *,
+    keeps: Literal["first_sentence"] | None = None,
+) -> str:
     """One line of reasoning over the paragraphs, continuing `thoughts`."""
     prompt = partial(chain_of_thought, state["question"].text, thoughts=thoughts)
     evidence, limit = state["evidence"], MAX_THOUGHT_TOKENS
-    return generate(deps, evidence, prompt, max_tokens=limit, stop=("\n",)).text
+    return generate(deps, evidence, prompt, max_tokens=limit, stop=("\n",), keeps=keeps).text
 
 
 @step("generate")
 def reason(state: State, deps: Deps, *, max_steps: int) -> Update:
     thoughts = state.get("thoughts", ())
-    thought = first_sentence(write(state, deps, thoughts))
+    thought = first_sentence(write(state, deps, thoughts, keeps="first_sentence"))
     update: Update = {"thoughts": (*thoughts, thought), "output": thought}
     if not thought:
         update["stop_reason"] = "empty_generation"

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
 
@@ -62,6 +63,11 @@ class Workflow:
     name: str
     graph: StateGraph[Any, Deps, Any, Any] | Watched
     options: dict[str, JsonValue]
+
+    @cached_property
+    def compiled(self) -> CompiledStateGraph[Any, Deps, Any, Any] | Watched:
+        """The graph, compiled once for all runs; nodes that are added later are not in it."""
+        return self.graph if isinstance(self.graph, Watched) else self.graph.compile()
 
 
 class Exited(SystemExit):
@@ -186,15 +192,18 @@ def _ready(
         UsageError: checkpoints, limits or a policy cannot hold in a graph that was not written
             for Hopscope.
     """
-    if not isinstance(workflow.graph, Watched):
-        return workflow.graph.compile(checkpointer=checkpointer)
+    graph = workflow.compiled
+    if not isinstance(graph, Watched):
+        if checkpointer is None:
+            return graph
+        return graph.copy({"checkpointer": checkpointer})
     if checkpointer is not None:
         raise UsageError(
             f"{workflow.name} cannot be resumed, because Hopscope does not know its state: leave "
             "out the checkpoints"
         )
-    workflow.graph.check(deps)
-    return workflow.graph
+    graph.check(deps)
+    return graph
 
 
 class _PortNames(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 
 from hopscope.runtime.generation.sampling import stream_key
 from hopscope.runtime.generation.text_stream import CONTEXT, TextStream
+from hopscope.runtime.texts.continuation import first_sentence_settled
 from hopscope.runtime.thinking.marks import SEPARATORS, Marks, Opening, Watch
 from hopscope.runtime.types import (
     FinishReason,
@@ -66,6 +67,7 @@ class Draft:
         self._prompt_tokens = len(prompt_ids)
         self._stop = tuple(filter(None, request.stop))
         self._longest_stop = max(map(len, request.stop), default=0)
+        self._keeps = request.keeps
         self._end_ids = end_ids
         self._spelling = TextStream(tokenizer, prompt_ids)
         self._text = ""
@@ -234,6 +236,8 @@ class Draft:
         found = [self._text.find(stop, searched) for stop in self._stop]
         if cut := [position for position in found if position >= 0]:
             self._cut(min(cut))
+        elif self._keeps == "first_sentence" and first_sentence_settled(self._text):
+            self.finished = "stop"
 
     def _flush(self) -> None:
         """Add an unfinished character to the text; it belongs to the last token."""

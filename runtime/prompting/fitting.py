@@ -1,6 +1,7 @@
 """Fits prompts into the reader's context by dropping evidence, last passages first."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.stages import ReaderContext
@@ -14,6 +15,7 @@ def generate(
     *,
     max_tokens: int,
     stop: tuple[str, ...] = (),
+    keeps: Literal["first_sentence"] | None = None,
 ) -> Generation:
     """One generation from as much of the evidence as fits, its first passages.
 
@@ -28,7 +30,7 @@ def generate(
 
     def ask(shown: Sequence[Passage]) -> Generation:
         request = GenerationRequest(
-            prompt=prompt(shown), max_tokens=max_tokens, stop=stop, seed=asker.seed
+            prompt=prompt(shown), max_tokens=max_tokens, stop=stop, keeps=keeps, seed=asker.seed
         )
         [[generation]] = asker.reader.generate([request])
         return generation

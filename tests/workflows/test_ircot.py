@@ -1,12 +1,15 @@
 """IRCoT's loop, on scripted replies."""
 
+from collections.abc import Sequence
 from time import perf_counter
 
 import pytest
 
+from hopscope.api import parts
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
-from hopscope.runtime.types import Passage, Question, Run
+from hopscope.runtime.types import Generation, GenerationRequest, Passage, Question, Run
+from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 from hopscope.workflows import ircot
 from tests.talk import Reply, ScriptedRetriever, Talker
 
@@ -140,3 +143,25 @@ def test_a_query_of_question_words_only_retrieves_nothing() -> None:
     result = run(Workflow("ircot", ircot.build(), {}), Question(text="Who is"), deps)
     assert result.steps[0].query is None
     assert result.steps[0].ranked == ()
+
+
+class _Whole(ForwardingReader):
+    """Ends no reply early."""
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        return super().generate([r.model_copy(update={"keeps": None}) for r in requests])
+
+
+def test_a_reply_that_ends_with_its_sentence_gives_the_same_chain() -> None:
+    reader, retriever = parts.reader(parts.TINY), ScriptedRetriever(FOUND)
+    workflow = Workflow("ircot", ircot.build(), {})
+    ended, whole = (
+        run(workflow, QUESTION, Deps(reader=each, retriever=retriever))
+        for each in (reader, _Whole(reader))
+    )
+    assert [step.output for step in ended.steps] == [step.output for step in whole.steps]
+    assert (ended.answer, ended.stop_reason) == (whole.answer, whole.stop_reason)
+    assert ended.usage.output_tokens < whole.usage.output_tokens
+    [exchange] = ended.steps[1].exchanges
+    assert exchange.generations[0].finish_reason == "stop"
+    assert "".join(exchange.generations[0].tokens) == exchange.generations[0].text

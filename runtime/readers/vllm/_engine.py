@@ -133,7 +133,7 @@ class VllmReader:
     ) -> Draft:
         vocabulary = self._vocabulary
         return Draft(
-            request,
+            request.model_copy(update={"keeps": None}),  # the engine writes the whole reply
             index,
             prompt,
             first=first,
