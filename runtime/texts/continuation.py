@@ -13,13 +13,13 @@ def first_sentence(text: str) -> str:
 
 
 _CLOSED = re.compile(r"""\([^()\\]*\)|\[[^\[\]\\]*\]|"[^"\\]*"|“[^“”\\]*”""")
-_UNCLOSED = re.compile(r"""["“”«»()\[\]]|(?<!\w)['‘]|--|\.\.""")
+_UNCLOSED = re.compile(r"""["“”«»()\[\]]|(?<!\w)['\u2018]|--|\.\.""")
 _LISTED = re.compile(r"""(?<!\w)(\d{1,2}|[ivx]+|[a-z])[.)]|["”]\s\(""")
 """What later text can complete to a quotation, an insertion or a list, which may move the end of a
 sentence."""
 _NEXT = re.compile(r"\s+[^\W\d_]\S*\s+\S")
 """The first word after a sentence and the beginning of the second, as far as the splitter looks."""
-_SECOND_WORD = re.compile(r"""[.!?]["'”’)\]]*\s+[^\W\d_]\S*\s+\S+\Z""")
+_SECOND_WORD = re.compile(r"""[.!?]["'”\u2019)\]]*\s+[^\W\d_]\S*\s+\S+\Z""")
 """The end of a text whose last word may be the second after a sentence."""
 
 
