@@ -154,6 +154,18 @@ def fit(
             rich_help_panel=BUDGET,
         ),
     ] = None,
+    guarantee: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--guarantee",
+            metavar="RISK",
+            help="For value, in place of --budget: the least cost that keeps a risk within a "
+            "limit with a level of confidence, as in loss<=.02@.95, the accuracy lost against "
+            "always retrieving; or tokens<=900, steps<=2, p95_seconds<=3; repeatable. [env var: "
+            "HOPSCOPE_GUARANTEES, one a line]",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
     kind: Annotated[
         PolicyKind, typer.Option(help="The policy to learn.", envvar="HOPSCOPE_BUDGET_KIND")
     ] = PolicyKind.value,
@@ -166,21 +178,37 @@ def fit(
 ) -> None:
     """Learn a policy from an experiment, for --policy of `hopscope run` and `eval`."""
     from hopscope.lab.budget.learning import learn
+    from hopscope.lab.budget.promises.report import told
     from hopscope.lab.budget.stored import of_experiment
     from hopscope.runtime.errors import UsageError
+    from hopscope.tracing.learned.promise import parse_all
 
-    tokens = _tokens(budget) if kind is PolicyKind.value else None
+    risks = parse_all(guarantee or parts.lines("HOPSCOPE_GUARANTEES"))
+    if risks and (budget or kind is not PolicyKind.value):
+        raise UsageError(
+            "--guarantee is for --kind value, in place of --budget; to limit tokens as well, give "
+            "--guarantee 'tokens<=N'"
+        )
+    tokens = _tokens(budget) if kind is PolicyKind.value and not risks else None
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
     found = of_experiment(db, experiment, workflow, utility.value)
     render.progress(f"learning from {len(found.paths)} questions")
     made = learn(
-        found, kind.value, utility=utility.value, tokens=tokens, seed=seed, source=experiment
+        found,
+        kind.value,
+        utility=utility.value,
+        tokens=tokens,
+        guarantee=risks,
+        seed=seed,
+        source=experiment,
     )
     policy = made.write(out)
     render.progress("")
     figures: dict[str, Any] = made.learned.learned
+    if made.learned.promise is not None:
+        render.say("\n".join(told(made.learned.promise)))
     if "utility" in figures:
         render.say(
             f"{utility.value} {figures['utility']:.3f} with {figures['tokens']:.0f} tokens and "

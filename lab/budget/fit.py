@@ -106,7 +106,7 @@ def fit(
     }
     its = {"workflow": workflow, "reader": reader, "budget": budget}
     found = value_file(chosen, utility=utility).model_copy(
-        update={**its, "plans": _plans(paths, fitting), "learned": figures}
+        update={**its, "plans": plans(paths, fitting), "learned": figures}
     )
     return LearnedPolicy(found, outcomes)
 
@@ -124,7 +124,7 @@ def value_file(outcome: PriceOutcome, *, utility: str) -> ValueFile:
     )
 
 
-def _plans(paths: Sequence[Path], fitting: Fitting) -> tuple[RetrievalPlan, ...]:
+def plans(paths: Sequence[Path], fitting: Fitting) -> tuple[RetrievalPlan, ...]:
     """Plans of 1, 2, ... retrievals, predicted before the first."""
     rows = [path for path in paths if path.retrievals]
     inputs, _ = _matrix([path.known[0] for path in rows])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field, model_validator
 
 from hopscope.runtime.ports import Moment, Policy, Reader
-from hopscope.runtime.types import Question, Record, Run
+from hopscope.runtime.types import Question, Record, Run, Step
 from hopscope.tracing.signals.gathering import STAGES, Stage, gather
 from hopscope.tracing.wrappers.cached import CachedReader
 from hopscope.tracing.wrappers.metered import MeteredReader
@@ -26,6 +26,8 @@ class Stop(Record):
     utility: float
     tokens: int
     """Tokens of the whole run in this case, with its answer, without the cost of deciding."""
+    seconds: float | None = None
+    """The same in seconds; None if they were not measured."""
 
 
 class Path(Record):
@@ -83,7 +85,9 @@ def path(runs: Sequence[Run], reader: Reader, utility: Utility, kind: str = "") 
     *_, native = runs
     shared = CachedReader(reader)
     seen = [looked(moment, shared) for moment in moments(native)]
-    stops = tuple(Stop(utility=utility(r), tokens=_own(r)) for r in runs)
+    stops = tuple(
+        Stop(utility=utility(r), tokens=_own(r), seconds=seconds_of(r.steps)) for r in runs
+    )
     return Path(
         question=native.question,
         kind=kind,
@@ -118,6 +122,10 @@ def looked(moment: Moment, reader: Reader) -> Looked:
 def _own(run: Run) -> int:
     """Tokens of the workflow, without its policy."""
     return run.usage.tokens - sum(s.decision.usage.tokens for s in run.steps if s.decision)
+
+
+def seconds_of(steps: Sequence[Step]) -> float:
+    return sum(step.seconds for step in steps)
 
 
 class Simulated(Record):

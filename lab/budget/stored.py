@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from hopscope.api import parts
-from hopscope.lab.budget.paths import Path, Stop, looked, moments
+from hopscope.lab.budget.paths import Path, Stop, looked, moments, seconds_of
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.texts.answers import exact_match
@@ -51,24 +51,25 @@ def walked(
         seen.append(looked(moment, shared))
         drafted = draft(moment, shared)
         so_far = sum(step.usage.tokens for step in moment.steps)
-        stops.append((drafted.text, so_far))
+        stops.append((drafted.text, so_far, seconds_of(moment.steps)))
     if utility == "seper":
         found = levels(credits)
         worth = [found.at(len(moment.steps)) for moment in at] + [found.at(len(run.steps))]
     else:
-        texts = [text for text, _ in stops] + [run.answer or ""]
+        texts = [text for text, *_ in stops] + [run.answer or ""]
         worth = [exact_match(text, run.question.answers) for text in texts]
     values = [value for value in worth if value is not None]
     if not run.question.answers or len(values) < len(worth):
         raise UsageError(f"run {run.id[:12]}: its {utility} was not measured")
-    costs = [tokens for _, tokens in stops] + [run.usage.tokens]
+    costs = [(tokens, seconds) for _, tokens, seconds in stops]
+    costs.append((run.usage.tokens, seconds_of(run.steps)))
     return Walked(
         Path(
             question=run.question,
             kind=kind,
             stops=tuple(
-                Stop(utility=value, tokens=tokens)
-                for value, tokens in zip(values, costs, strict=True)
+                Stop(utility=value, tokens=tokens, seconds=seconds)
+                for value, (tokens, seconds) in zip(values, costs, strict=True)
             ),
             known=tuple(each.known for each in seen),
             asked=tuple(each.asked for each in seen),

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, ValidationError
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
 from hopscope.runtime.validation import first
+from hopscope.tracing.learned.promise import Promise
 
 
 class LearnedFile(Record):
@@ -19,6 +20,8 @@ class LearnedFile(Record):
     """The only reader that it fits: name and revision."""
     learned: dict[str, JsonValue] = Field(default_factory=dict)
     """The training runs and statistics."""
+    promise: Promise | None = None
+    """What it promises, if it was learned with a guarantee."""
 
 
 AnyLearnedFile = TypeVar("AnyLearnedFile", bound=LearnedFile)

@@ -106,6 +106,8 @@ class ValueFile(LearnedFile):
     heads: tuple[Head, ...] = Field(min_length=1)
     """By retrievals done; the last one holds for all after it."""
 
+    always: bool | None = None
+    """True if it always retrieves, because no price keeps its promise."""
     plans: tuple[RetrievalPlan, ...] = ()
     """By number of retrievals, from 1."""
 

@@ -33,6 +33,9 @@ class ValuePolicy:
         return f"value:{self.label}"
 
     def decide(self, moment: Moment, reader: Reader) -> Decision:
+        if self.file.always:
+            reason = f"no price keeps the promise {self.file.promise}: it always retrieves"
+            return Decision(policy=self.name, retrieve=True, reason=reason)
         head = self.file.head(moment.retrievals)
         known: dict[str, float] = {}
         remembering = CachedReader(reader)  # the draft is needed by two stages
@@ -62,4 +65,9 @@ class ValuePolicy:
 def build(*, file: Path, workflow: str, reader_name: str) -> Policy:
     """`workflow` and `reader_name` are the run's; the file must be for these."""
     values = read(ValueFile, file, workflow=workflow, reader=reader_name)
-    return ValuePolicy(values, digest(values.model_dump_json())[:8])
+    return ValuePolicy(values, label(values))
+
+
+def label(file: ValueFile) -> str:
+    """The part of the policy's name that tells files apart; absent fields do not count."""
+    return digest(file.model_dump_json(exclude_none=True))[:8]

@@ -124,6 +124,12 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("fit", "--from", "none", "--out", "no/p.json", "--budget", "tokens=9"), "no folder"),
         (("fit", "--from", "none", "--out", "p.json", "--budget", "tokens=9"), "no experiment"),
         (("fit", "--from", "none", "--out", "r.db", "--budget", "tokens=9"), "r.db is there al"),
+        (("fit", "--from", "none", "--out", "p.json", "--guarantee", "loss<.1"), "give loss<="),
+        (
+            ("fit", "--from", "e", "--out", "p", "--guarantee", "loss<=.1", "--budget", "tokens=9"),
+            "in place of --budget",
+        ),
+        (("fit", "--from", "none", "--out", "p.json", "--guarantee", "loss<=.1"), "no experiment"),
         (("frontier", "none"), "no experiment"),
         (("frontier", "none", "--plot", "r.db"), "r.db is there already: give --overwrite"),
         (("frontier", "none", "--plot", "r.db", "--overwrite"), "no experiment"),
