@@ -178,6 +178,7 @@ def fit(
 ) -> None:
     """Learn a policy from an experiment, for --policy of `hopscope run` and `eval`."""
     from hopscope.lab.budget.learning import learn
+    from hopscope.lab.budget.promises.guarantee import learn_promised
     from hopscope.lab.budget.promises.report import told
     from hopscope.lab.budget.stored import of_experiment
     from hopscope.runtime.errors import UsageError
@@ -195,15 +196,11 @@ def fit(
     check_free([out], overwrite=overwrite)
     found = of_experiment(db, experiment, workflow, utility.value)
     render.progress(f"learning from {len(found.paths)} questions")
-    made = learn(
-        found,
-        kind.value,
-        utility=utility.value,
-        tokens=tokens,
-        guarantee=risks,
-        seed=seed,
-        source=experiment,
-    )
+    settings: dict[str, Any] = {"utility": utility.value, "seed": seed, "source": experiment}
+    if risks:
+        made = learn_promised(found, risks, **settings)
+    else:
+        made = learn(found, kind.value, tokens=tokens, **settings)
     policy = made.write(out)
     render.progress("")
     figures: dict[str, Any] = made.learned.learned

@@ -1,19 +1,16 @@
 """Learns any of the policies from the runs of an experiment, as `hopscope budget fit` does."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hopscope.lab.budget import classify, fit
 from hopscope.lab.budget.calibrate import calibrate
 from hopscope.lab.budget.fit import Fitting
-from hopscope.lab.budget.promises.guarantee import learn as learn_promised
 from hopscope.lab.budget.stored import Walks
 from hopscope.lab.export.sheets import whole
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.calibration import Calibration
 from hopscope.tracing.learned.classifier_file import ClassifierFile
-from hopscope.tracing.learned.promise import Risk
 from hopscope.tracing.learned.value_file import ValueFile
 
 Kind = Literal["value", "classifier", "tasr"]
@@ -46,7 +43,6 @@ def learn(
     *,
     utility: str = "correctness",
     tokens: float | None = None,
-    guarantee: Sequence[Risk] = (),
     seed: int = 0,
     source: str = "",
 ) -> LearnedPolicy:
@@ -55,7 +51,6 @@ def learn(
     Args:
         utility: what the paths were measured by.
         tokens: for `value`: the mean tokens per question, the cost of deciding included.
-        guarantee: for `value`, in place of `tokens`: limits of risks to keep at the least cost.
         source: the experiment's name, kept in the file.
 
     Raises:
@@ -65,23 +60,9 @@ def learn(
     paths = [each.path for each in walks.paths]
     name, reader = walks.workflow, walks.reader.name
     learned: ValueFile | ClassifierFile | Calibration
-    if guarantee and (kind != "value" or tokens is not None):
-        raise UsageError("a guarantee is for `value` policies, in place of a budget of tokens")
-    if kind == "value" and guarantee:
-        learned = learn_promised(
-            paths,
-            guarantee,
-            workflow=name,
-            reader=reader,
-            utility=utility,
-            fitting=Fitting(seed=seed),
-            source=source,
-        )
-    elif kind == "value":
+    if kind == "value":
         if tokens is None:
-            raise UsageError(
-                "tokens: give the mean tokens per question (--budget tokens=N) or a guarantee"
-            )
+            raise UsageError("tokens: give the mean tokens per question (--budget tokens=N)")
         learned = fit.fit(
             paths,
             workflow=name,

@@ -11,10 +11,12 @@ import numpy as np
 
 from hopscope.lab.budget import fit
 from hopscope.lab.budget.fit import Fitting
+from hopscope.lab.budget.learning import LearnedPolicy
 from hopscope.lab.budget.paths import Path
 from hopscope.lab.budget.promises import choosing
 from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import by_threshold, follow, measures, sketches
+from hopscope.lab.budget.stored import Walks
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.promise import Measure, Promise, Risk, SignalSample
 from hopscope.tracing.learned.value_file import ValueFile
@@ -37,6 +39,35 @@ def split(count: int, seed: int) -> Halves:
     places = np.random.default_rng(seed).permutation(count).tolist()
     first = round(count * SHARE)
     return Halves(places[:first], places[first:])
+
+
+def learn_promised(
+    walks: Walks,
+    risks: Sequence[Risk],
+    *,
+    utility: str = "correctness",
+    seed: int = 0,
+    source: str = "",
+) -> LearnedPolicy:
+    """Learn a `value` policy with a promise from the paths of an experiment.
+
+    Args:
+        utility: what the paths were measured by.
+        source: the experiment's name, kept in the file.
+
+    Raises:
+        UsageError, MissingExtraError: as `learn`.
+    """
+    found = learn(
+        [each.path for each in walks.paths],
+        risks,
+        workflow=walks.workflow,
+        reader=walks.reader.name,
+        utility=utility,
+        fitting=Fitting(seed=seed),
+        source=source,
+    )
+    return LearnedPolicy("value", found, len(walks.paths))
 
 
 def learn(
