@@ -17,7 +17,7 @@ from statistics import mean
 from hopscope.api import parts
 from hopscope.lab.suites import worlds
 from hopscope.lab.validity import turn_rewards
-from hopscope.lab.validity.turn_rewards import HOPS, SearchCase
+from hopscope.lab.validity.turn_rewards import SearchCase
 
 RISEN, WITHOUT = 0.5, 0.25
 """A gain in belief of all searches from which it has risen; a loss without one search below which
@@ -37,7 +37,7 @@ def main() -> None:
         show(f"seed {seed}", whole)
         pooled += [case._replace(question=case.question + 10_000 * seed) for case in whole]
     show("all", pooled)
-    for hops in HOPS:
+    for hops in sorted({case.hops for case in pooled}):
         show(f"{hops} hops", [case for case in pooled if case.hops == hops])
     for cause, (count, share) in losses(pooled).items():
         print(f"{cause}: {count} useful searches, {share:.0%} of the lost pairs")

@@ -2,16 +2,20 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from importlib import resources
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from hopscope.api import parts
+from hopscope.api import parts, retrieval
 from hopscope.api.presets import Presets
 from hopscope.lab import validity
-from hopscope.lab.suites import figures, worlds
+from hopscope.lab.suites import figures, files, inputs, worlds
+from hopscope.lab.suites.files import QuestionFile
+from hopscope.lab.suites.known import Need
 from hopscope.lab.table_forms.table import Table
 from hopscope.runtime import components
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
 
 _log = logging.getLogger(__name__)
@@ -47,7 +51,7 @@ class Clock:
         several = f"{len(self._names)} suites: " if len(self._names) > 1 else "suite "
         long = f"about {_long(sum(self._left.values()))} on an idle core"
         if not embedded:
-            long = "the first suite will show the time with this reader"
+            long = "the first suite will show the time with this reader and data"
         return f"{several}{', '.join(self._names)}; {long}"
 
     def after(self, name: str, took: float) -> str:
@@ -82,6 +86,16 @@ class SuiteOutcome(NamedTuple):
     failed: bool
 
 
+class FileOfQuestions(NamedTuple):
+    """Where suites take their questions from, in place of a generated world."""
+
+    data: str
+    corpus: str | None = None
+    """The corpus, as for `retrieval.parse`; by default the passages of the file."""
+    labels: Path | None = None
+    """Judgments of passages: qrels."""
+
+
 class Suites:
     """Suites that are ready to run."""
 
@@ -94,6 +108,8 @@ class Suites:
         seed: int,
         limit: int,
         presets: Sequence[str] = (),
+        entailment: str | None = None,
+        file: FileOfQuestions | None = None,
     ) -> None:
         """
         Args:
@@ -103,24 +119,61 @@ class Suites:
                 installed.
             limit: questions of each kind.
             presets: named sets of options of the suites' meters.
+            entailment: by default lexical for a generated world, and equivalence for a file.
+            file: takes the place of a generated world. Of all suites only those run then whose
+                needs it meets.
 
         Raises:
-            UsageError: there is no such suite, reader or preset.
+            UsageError: there is no such suite, reader, preset or file, or a named suite needs more
+                than the file has.
         """
         chosen = Presets.named(presets)
-        chosen.check(meters=worlds.METERS, workflows=())
+        chosen.check(meters=inputs.METERS, workflows=())
         asked = list(dict.fromkeys(names)) or components.names(validity)
-        self._suites = {name: components.load(validity, name).build for name in asked}
+        modules = {name: components.load(validity, name) for name in asked}
         other = other or _small()
-        self._bench = worlds.make(
-            parts.reader(reader),
-            other=None if other is None else parts.reader(other),
-            seed=seed,
-            limit=limit,
-            presets=chosen,
-        )
+        first, second = parts.reader(reader), None if other is None else parts.reader(other)
+        if file is None:
+            self._left_out = ""
+            self._inputs = worlds.make(
+                first, other=second, seed=seed, limit=limit, presets=chosen, entailment=entailment
+            )
+        else:
+            found = _questions(file, reader)
+            asked = _able(asked, found, named=bool(names))
+            self._left_out = _told(found)
+            self._inputs = inputs.of_source(
+                found,
+                first,
+                other=second,
+                seed=seed,
+                limit=limit,
+                presets=chosen,
+                entailment=entailment or "equivalence",
+            )
+        self._suites = {name: modules[name].build for name in asked}
         self._clock = Clock(asked, limit)
-        self._embedded = reader == parts.TINY
+        self._embedded = reader == parts.TINY and file is None
+        self._file = file
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What the figures are of: the questions, the corpus, the reader and the entailment."""
+        found = self._inputs
+        return {
+            "data": found.source.name,
+            "corpus": found.retriever.name,
+            "reader": found.reader.name,
+            "entailment": found.entailment.name,
+        }
+
+    def _noted(self, table: Table) -> Table:
+        """The table of a file's questions, with what its figures are of."""
+        if self._file is None:
+            return table
+        told = ", ".join(f"{key} {value}" for key, value in self.given.items())
+        note = f"{told}, seed {self._inputs.seed}{self._left_out}"
+        return table.model_copy(update={"notes": (*table.notes, note)})
 
     def run(self) -> Iterator[SuiteOutcome]:
         """Run the suites in turn. A failed suite is an outcome, too, and the others continue."""
@@ -129,7 +182,7 @@ class Suites:
             _log.info(f"{name} ({number} of {len(self._suites)})")
             begun = perf_counter()
             try:
-                made = build(self._bench)
+                made = [self._noted(each) for each in build(self._inputs)]
                 found = figures.figures(made)
             except Exception as error:  # whatever it is, the other suites do not depend on it
                 _log.info("")
@@ -144,7 +197,44 @@ class Suites:
             yield SuiteOutcome(name, made, found, failed=False)
 
 
+def _questions(file: FileOfQuestions, reader: str) -> QuestionFile:
+    opened = None
+    if file.corpus is not None:
+        opened = retrieval.searcher(retrieval.parse(file.corpus), reader)
+    return files.load(file.data, corpus=opened, labels=file.labels)
+
+
+def _able(names: Sequence[str], found: QuestionFile, *, named: bool) -> list[str]:
+    """The suites whose needs the questions meet; the others are told.
+
+    Raises:
+        UsageError: a suite that the user named cannot run, or none can.
+    """
+    missing = {name: _missing(name, found) for name in names}
+    able = [name for name in names if not missing[name]]
+    told = [f"{name}: {why}" for name, why in missing.items() if why]
+    if told and (named or not able):
+        can = [name for name in components.names(validity) if not _missing(name, found)]
+        rest = f"with {found.name} can run: {', '.join(can) or 'none'}"
+        raise UsageError("\n".join([*told, rest]))
+    for line in told:
+        _log.warning(f"left out: {line}")
+    return able
+
+
+def _told(found: QuestionFile) -> str:
+    """The questions left out."""
+    return "".join(f"; {n} questions left out: {why}" for why, n in found.left_out.items())
+
+
+def _missing(name: str, found: QuestionFile) -> str:
+    """What a suite needs and the questions do not have, with the remedy; one from another package
+    that does not say so needs a generated world."""
+    needs: Sequence[Need] = getattr(components.load(validity, name), "NEEDS", (Need.WORLD,))
+    return "; ".join(found.lacks[need] for need in needs if need in found.lacks)
+
+
 def _small() -> str | None:
     """The second reader of the package, if installed."""
-    folder = files("hopscope.lab.hopland").joinpath("small")
+    folder = resources.files("hopscope.lab.hopland").joinpath("small")
     return f"hf:{folder}" if folder.joinpath("config.json").is_file() else None

@@ -97,7 +97,9 @@ def mounted(names: Iterable[str]) -> typer.Typer:
         if isinstance(command, typer.Typer):
             for inner in command.registered_commands:
                 inner.cls = ConfiguredCommand
-            app.add_typer(command, name=name, cls=ConfiguredGroup)
+            own = command.info.cls
+            cls = own if isinstance(own, type) else ConfiguredGroup
+            app.add_typer(command, name=name, cls=cls)
         else:
             app.command(name, cls=ConfiguredCommand)(command)
     return app

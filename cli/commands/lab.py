@@ -10,6 +10,7 @@ import typer
 from hopscope.api import parts
 from hopscope.api.views import render
 from hopscope.cli.options import code_options, measuring, sample
+from hopscope.cli.options.configured import ArgumentGroup
 from hopscope.cli.options.help import MEASURING, SELECTION
 from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.models import ReaderSpec, ThinkingSpec
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from hopscope.lab.running_suites import Suites
     from hopscope.runtime.ports import Entailment
 
-app = typer.Typer()
+app = typer.Typer(cls=ArgumentGroup)
 
 LEXICAL = "lexical"
 """Here the papers' lexical match, which is a metric and no entailment."""
@@ -45,13 +46,21 @@ class Part(StrEnum):
 @app.callback(invoke_without_command=True)
 def suites(
     context: typer.Context,
+    suite: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SUITE",
+            callback=code_options.of_component,
+            help="Suites of `hopscope list suites`; by default all.",
+            show_default=False,
+        ),
+    ] = None,
     only: Annotated[
         list[str] | None,
         code_options.component(
             "--only",
             metavar="NAME",
-            help="A suite of `hopscope list suites`; repeatable, by default all. "
-            "[env var: HOPSCOPE_LAB_ONLY, one a line]",
+            help="The same as SUITE; repeatable. [env var: HOPSCOPE_LAB_ONLY, one a line]",
             rich_help_panel=SELECTION,
         ),
     ] = None,
@@ -64,8 +73,48 @@ def suites(
             rich_help_panel=SELECTION,
         ),
     ] = 100,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Questions in place of a generated world: HotpotQA, 2WikiMultiHopQA, MuSiQue, "
+            "FlashRAG, BEIR or Hopscope's own format, or hopland:dev.",
+            envvar="HOPSCOPE_LAB_DATA",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        code_options.component(
+            "--corpus",
+            metavar="CORPUS",
+            help="The corpus to search with --data, as in `hopscope run`; by default the passages "
+            "in FILE.",
+            envvar="HOPSCOPE_LAB_CORPUS",
+        ),
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            "--qrels",
+            metavar="FILE",
+            help="Judgments in TREC's or BEIR's form: the gold passages of --data in --corpus.",
+            envvar="HOPSCOPE_LAB_QRELS",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
     seed: Seed = 0,
     reader: ReaderSpec = parts.TINY,
+    entailment: Annotated[
+        str | None,
+        code_options.component(
+            "--entailment",
+            metavar="NAME",
+            help="The judge of equal meaning; by default lexical, with --data equivalence.",
+            envvar="HOPSCOPE_LAB_ENTAILMENT",
+        ),
+    ] = None,
     thinking: ThinkingSpec = None,
     other_reader: Annotated[
         str | None,
@@ -84,16 +133,21 @@ def suites(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Test meters, credit rules and workflows on generated worlds with known truth."""
+    """Test meters, credit rules and workflows against a known truth.
+
+    By default the questions are of a generated world; with --data they are those of a file.
+    """
     reader = parts.thoughtful(reader, thinking)
-    from hopscope.lab.running_suites import Suites
+    from hopscope.lab.running_suites import FileOfQuestions, Suites
     from hopscope.runtime.errors import UsageError
 
     if context.invoked_subcommand is None:
         if json and markdown:
             raise UsageError("--json and --markdown exclude each other")
         form = "json" if json else "markdown" if markdown else None
-        names = only or code_options.lines("HOPSCOPE_LAB_ONLY")
+        if data is None and (corpus is not None or qrels is not None):
+            raise UsageError("--corpus and --qrels go with --data FILE")
+        names = [*(suite or ()), *(only or ())] or code_options.lines("HOPSCOPE_LAB_ONLY")
         suites = Suites(
             names,
             reader,
@@ -101,6 +155,8 @@ def suites(
             seed=seed,
             limit=limit,
             presets=measuring.presets(preset),
+            entailment=entailment,
+            file=None if data is None else FileOfQuestions(data, corpus, qrels),
         )
         _run(suites, form)
 
@@ -119,7 +175,9 @@ def _run(suites: "Suites", form: str | None) -> None:
     try:
         for outcome in suites.run():
             figures = outcome.figures.items()
-            found[outcome.name] = {name: as_json(figure) for name, figure in figures}
+            found[outcome.name] = {
+                name: {**as_json(figure), **suites.given} for name, figure in figures
+            }
             failed = failed or outcome.failed
             if outcome.tables and form != "json":
                 terminal.show(outcome.tables, form)

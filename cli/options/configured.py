@@ -49,6 +49,19 @@ class ConfiguredGroup(_Configured, Group):
     """A group of commands, whose own options do so, too."""
 
 
+class ArgumentGroup(ConfiguredGroup):
+    """A group that takes arguments of its own, unless its first word is one of its commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:1] and args[0] in self.commands:
+            super().parse_args(ctx, [])
+            # What the library's own does with words that no argument takes.
+            ctx._protected_args, ctx.args = args[:1], args[1:]
+            return args[1:]
+        ctx.allow_interspersed_args = True
+        return super().parse_args(ctx, args)
+
+
 def _of_the_program(context: Any) -> list[Any]:
     if context.parent is None:
         return []

@@ -95,7 +95,7 @@ EXAMPLES = {
     "rewards": "hopscope rewards first --rule shapley --format prime-rl --out rewards.jsonl",
     "eor": "hopscope eor fit hopland --out weights.json --limit 50",
     "eor fit": "hopscope eor fit hopland --out weights.json --limit 50",
-    "lab": "hopscope lab --only seper --limit 20",
+    "lab": "hopscope lab seper --limit 20",
     "lab equivalence": "hopscope lab equivalence judged.jsonl --mistakes 5",
 }
 """By the name of the command or group of commands."""

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hopscope.lab.datasets import Malformed
-from hopscope.runtime.types import Question
+from hopscope.lab.datasets import Judged, Malformed
+from hopscope.runtime.corpora.layouts import hotpotqa
+from hopscope.runtime.corpora.records.reading import MalformedRecordError
+from hopscope.runtime.types import Passage, Question
 from hopscope.store.experiments.records import DatasetEntry
 
 Fields = Mapping[str, Any]
@@ -14,15 +16,14 @@ def entry(
     record: Fields,
     answers: Sequence[str],
     *,
+    key: str = "question",
     id: str = "id",
     kind: str = "",
     hops: int | None = None,
     supporting: Sequence[str] = (),
 ) -> DatasetEntry:
-    """The fields of every form: a text under `question`, and an optional id under the key `id`."""
-    asked = Question(
-        text=text(record, "question"), answers=_distinct(answers), id=identity(record, id)
-    )
+    """The fields of every form: a text under `key`, and an optional id under the key `id`."""
+    asked = Question(text=text(record, key), answers=_distinct(answers), id=identity(record, id))
     return DatasetEntry(question=asked, kind=kind, hops=hops, supporting=_distinct(supporting))
 
 
@@ -98,6 +99,32 @@ def supporting_facts(record: Fields) -> list[str]:
     ):
         return [fact[0] for fact in value]
     raise Malformed("'supporting_facts' is neither a list of [title, sentence] nor of titles")
+
+
+def judged(
+    record: Fields, key: str, *, body: str = "text", titles: Sequence[str] = ()
+) -> list[Judged]:
+    """Passages under `key`, with their text under `body`. Those without `is_supporting` support the
+    answer if their title is among `titles`."""
+    return [
+        Judged(
+            Passage(id=identity(each, "id"), title=optional(each, "title"), text=text(each, body)),
+            bool(each.get("is_supporting", optional(each, "title") in titles)),
+        )
+        for each in objects(record, key)
+    ]
+
+
+def of_context(record: Fields) -> list[Judged]:
+    """HotpotQA's passages in `context`; those that its supporting facts name are supporting."""
+    if record.get("context") is None:
+        return []
+    named = supporting_facts(record)
+    try:
+        drafts = list(hotpotqa.read(record))
+    except MalformedRecordError as error:
+        raise Malformed(str(error)) from None
+    return [Judged(Passage(title=d.title, text=d.text), d.title in named) for d in drafts]
 
 
 def _distinct(values: Sequence[str]) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ Source: Jin et al. 2024, arXiv 2405.13576. The metadata contains the dataset's o
 in Hopland's questions, are optional.
 """
 
-from hopscope.lab.datasets import Malformed
+from hopscope.lab.datasets import Judged, Malformed
 from hopscope.lab.datasets._fields import (
     Fields,
     entry,
+    of_context,
     optional,
     supporting_facts,
     texts,
@@ -32,3 +33,7 @@ def read(record: Fields) -> DatasetEntry:
         hops=whole(record, "hops"),
         supporting=texts(record, "gold_titles") or supporting_facts(metadata),
     )
+
+
+def passages(record: Fields) -> list[Judged]:
+    return of_context(record.get("metadata") or {})

@@ -4,7 +4,15 @@ Source: Yang et al. 2018, arXiv 1809.09600. The `datasets` library calls the id 
 no answers, so their questions have no gold.
 """
 
-from hopscope.lab.datasets._fields import Fields, entry, optional, supporting_facts, texts
+from hopscope.lab.datasets import Judged
+from hopscope.lab.datasets._fields import (
+    Fields,
+    entry,
+    of_context,
+    optional,
+    supporting_facts,
+    texts,
+)
 from hopscope.store.experiments.records import DatasetEntry
 
 HOPS = 2
@@ -28,3 +36,7 @@ def read(record: Fields) -> DatasetEntry:
         hops=HOPS,
         supporting=supporting_facts(record),
     )
+
+
+def passages(record: Fields) -> list[Judged]:
+    return of_context(record)

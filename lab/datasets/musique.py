@@ -7,7 +7,16 @@ Source: Trivedi et al. 2022, arXiv 2108.00573. The id begins with the shape of t
 
 import re
 
-from hopscope.lab.datasets._fields import Fields, entry, identity, objects, optional, texts
+from hopscope.lab.datasets import Judged
+from hopscope.lab.datasets._fields import (
+    Fields,
+    entry,
+    identity,
+    judged,
+    objects,
+    optional,
+    texts,
+)
 from hopscope.store.experiments.records import DatasetEntry
 
 _SHAPE = re.compile(r"(\d+)hop\d?")
@@ -31,3 +40,7 @@ def read(record: Fields) -> DatasetEntry:
             if paragraph.get("is_supporting")
         ],
     )
+
+
+def passages(record: Fields) -> list[Judged]:
+    return judged(record, "paragraphs", body="paragraph_text")

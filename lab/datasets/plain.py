@@ -5,7 +5,16 @@ required.
 `type`; the titles may be called `supporting_titles` or stand in `passages` with `is_supporting`.
 """
 
-from hopscope.lab.datasets._fields import Fields, entry, objects, optional, texts, whole
+from hopscope.lab.datasets import Judged
+from hopscope.lab.datasets._fields import (
+    Fields,
+    entry,
+    judged,
+    objects,
+    optional,
+    texts,
+    whole,
+)
 from hopscope.store.experiments.records import DatasetEntry
 
 _OTHER_FORMS = frozenset({"supporting_facts", "context", "paragraphs", "golden_answers"})
@@ -28,3 +37,8 @@ def read(record: Fields) -> DatasetEntry:
         or texts(record, "supporting_titles")
         or [optional(passage, "title") for passage in passages],
     )
+
+
+def passages(record: Fields) -> list[Judged]:
+    titles = texts(record, "supporting") or texts(record, "supporting_titles")
+    return judged(record, "passages", titles=titles)

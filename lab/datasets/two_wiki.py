@@ -4,7 +4,15 @@ Source: Ho et al. 2020, arXiv 2011.01060. A question has as many hops as it has 
 paragraphs: four in bridge-comparisons, else two.
 """
 
-from hopscope.lab.datasets._fields import Fields, entry, optional, supporting_facts, texts
+from hopscope.lab.datasets import Judged
+from hopscope.lab.datasets._fields import (
+    Fields,
+    entry,
+    of_context,
+    optional,
+    supporting_facts,
+    texts,
+)
 from hopscope.store.experiments.records import DatasetEntry
 
 
@@ -22,3 +30,7 @@ def read(record: Fields) -> DatasetEntry:
         hops=len(set(supporting)) or None,
         supporting=supporting,
     )
+
+
+def passages(record: Fields) -> list[Judged]:
+    return of_context(record)

@@ -8,7 +8,7 @@ each, leave-one-out is 1 each, and trajectory gives everything to the last: (0, 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hopscope.lab.suites.worlds import ChainItem
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.runtime.types import Measurement, Passage, Question
 
 
@@ -16,7 +16,7 @@ from hopscope.runtime.types import Measurement, Passage, Question
 class Perfect:
     """A utility meter that knows the gold passages of one question."""
 
-    item: ChainItem
+    item: KnownQuestion
     name = "perfect"
 
     def measure(

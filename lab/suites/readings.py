@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hopscope.lab.suites.worlds import ChainItem
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.answer_metrics import contains
@@ -48,7 +48,7 @@ NO_ANSWER = "the reader gave no answer"
 
 
 def read(
-    reader: Reader, items: Sequence[ChainItem], asked: Sequence[Sequence[Context]]
+    reader: Reader, items: Sequence[KnownQuestion], asked: Sequence[Sequence[Context]]
 ) -> list[list[Reading]]:
     """Read each question with each of its contexts. The reader should cache its answers, which all
     scores share.

@@ -14,9 +14,9 @@ from statistics import fmean, stdev
 import numpy as np
 
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import Contexts
-from hopscope.lab.suites.worlds import SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.types import (
@@ -62,7 +62,7 @@ class First:
 
 def table_of(inputs: SuiteInputs) -> Table:
     """A row for each number of samples."""
-    items = inputs.chains(1, -(-inputs.limit // SHARE))
+    items = inputs.questions(inputs.near(1), -(-inputs.limit // SHARE))
     contexts = [inputs.single_passages(item) for item in items]
     truth = [item.holds(s) for item, shown in zip(items, contexts, strict=True) for s in shown[1:]]
     question = [number for number, shown in enumerate(contexts) for _ in shown[1:]]

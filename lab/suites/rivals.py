@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.runtime.encoders import naming
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import UtilityMeter

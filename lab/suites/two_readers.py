@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.readings import (
     NO_ANSWER,
     SCORES,
@@ -23,7 +24,6 @@ from hopscope.lab.suites.readings import (
     compare,
     why_missing,
 )
-from hopscope.lab.suites.worlds import ChainItem
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.meters.grogu.key_tokens import Score
@@ -36,7 +36,7 @@ ANY = "any"
 HEADINGS: dict[str, str] = dict(SCORES)
 
 
-def layouts(item: ChainItem, others: Context) -> list[Context]:
+def layouts(item: KnownQuestion, others: Context) -> list[Context]:
     """The gold passages before, between and after the others."""
     half = len(others) // 2
     return [
@@ -46,8 +46,10 @@ def layouts(item: ChainItem, others: Context) -> list[Context]:
     ]
 
 
-def readers(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Table:
-    """The table `readers`, over the same contexts for both readers."""
+def readers(
+    one: Readings, other: Readings | None, bootstrap: Bootstrap, asked: str = "one hop"
+) -> Table:
+    """The table `readers`, over the same contexts for both readers; `asked` names the questions."""
     rows: list[dict[str, Cell]] = []
     for score, name in SCORES:
         cells: Sequence[Cell] = (MISSING, MISSING)
@@ -61,7 +63,7 @@ def readers(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Tabl
         rows.append({"score": name, "sign": cells[0], "order": cells[1]})
     return table(
         "grogu_readers",
-        "GroGU of the same passages by two readers: differing shares (one hop)",
+        f"GroGU of the same passages by two readers: differing shares ({asked})",
         {"score": "score", "sign": "passages of other sign", "order": "pairs in other order"},
         rows,
         "each question with its gold passage, a distractor and a random one",
@@ -69,7 +71,9 @@ def readers(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Tabl
     )
 
 
-def by_layout(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Table:
+def by_layout(
+    one: Readings, other: Readings | None, bootstrap: Bootstrap, asked: str = "two hops"
+) -> Table:
     """The table `layouts`, over contexts that are layouts of the same passages."""
     rows: list[dict[str, Cell]] = []
     for name, own, foreign in (("reader", one, other), ("other reader", other, one)):
@@ -80,7 +84,7 @@ def by_layout(one: Readings, other: Readings | None, bootstrap: Bootstrap) -> Ta
         rows.append({"answers": name, "by": "itself - the other", **_gain(mine, theirs, bootstrap)})
     return table(
         "grogu_layouts",
-        f"Right answers from the same {SHOWN} passages laid out by GroGU (two hops)",
+        f"Right answers from the same {SHOWN} passages laid out by GroGU ({asked})",
         {"answers": "answers", "by": "laid out by", **HEADINGS, ANY: "any layout"},
         rows,
         "the gold passages stand first, in the middle or last; any: the mean of the three",

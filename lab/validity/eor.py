@@ -31,7 +31,9 @@ from hopscope.lab.hopland.world import FIXED_FACTS
 from hopscope.lab.suites import answering
 from hopscope.lab.suites.columns import apart, mean
 from hopscope.lab.suites.figures import table
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import Need
+from hopscope.lab.suites.worlds import GeneratedWorld
 from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
@@ -46,6 +48,7 @@ from hopscope.workflows import eor as workflow
 from hopscope.workflows.eor import weights_file
 from hopscope.workflows.eor.voting import VotingRule
 
+NEEDS = (Need.ANSWERS, Need.PASSAGES)
 SHARE = 0.5
 """The share of the limit for training, and as much for comparison: each question takes nine
 answers."""
@@ -87,11 +90,13 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 
 def questions(inputs: SuiteInputs, n: int) -> list[Question]:
-    """Questions of one hop, as in the paper. Of every `KNOWN` pairs the last asks for facts of
-    every world, while there are any left."""
+    """Those of a file; or of a world questions of one hop, as in the paper, where of every `KNOWN`
+    pairs the last asks for facts of every world, while there are any left."""
+    if not isinstance(inputs.source, GeneratedWorld):
+        return [item.question for item in inputs.mixed(n)]
     rng = random.Random(f"eor known {inputs.seed}")
     facts = iter(rng.sample(list(FIXED_FACTS.values()), len(FIXED_FACTS)))
-    told = iter(inputs.chains(1, n))
+    told = iter(inputs.questions(1, n))
     found: list[Question] = []
     for place in range(n):
         fact = next(facts, None) if place // 2 % KNOWN == KNOWN - 1 else None

@@ -19,10 +19,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.lab.suites.readings import NO_ANSWER, column
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
-from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Generation, Measurement, Passage
 from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.asking import asking
@@ -35,6 +35,7 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
 
 SIZE = 5
 """Passages of a list."""
+NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
 HOPS = (1, 2)
 LABELS = ("holds the answer", "gold", "eRAG")
 STATISTICS: tuple[tuple[RankCorrelation, str], ...] = (("kendall", "tau"), ("spearman", "rho"))
@@ -57,14 +58,15 @@ class Scored(NamedTuple):
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
-    scored = {hops: [score(inputs, item) for item in inputs.chains(hops)] for hops in HOPS}
+    asked = sorted(set(map(inputs.near, HOPS)))
+    scored = {hops: [score(inputs, item) for item in inputs.questions(hops)] for hops in asked}
     return [
         quality(scored, Bootstrap(seed=inputs.seed)),
         correlations(scored, seed=inputs.seed),
     ]
 
 
-def lists(inputs: SuiteInputs, item: ChainItem) -> dict[str, List]:
+def lists(inputs: SuiteInputs, item: KnownQuestion) -> dict[str, List]:
     """The lists of a question by name, without empty ones."""
     [hits] = inputs.retriever.search([item.question.text], k=2 * SIZE)
     ranked = tuple(hit.passage for hit in hits)
@@ -72,13 +74,13 @@ def lists(inputs: SuiteInputs, item: ChainItem) -> dict[str, List]:
     for missing in range(item.hops + 1):
         gold = item.gold[missing:]
         name = f"gold from hop {missing + 1}" if gold else "no gold"
-        others = inputs.distractors(item, SIZE - len(gold))
+        others = inputs.distractors(item, max(0, SIZE - len(gold)))
         found[name] = inputs.shuffled(item, (*gold, *others))
     found["random"] = inputs.unrelated(item, SIZE)
     return {name: passages for name, passages in found.items() if passages}
 
 
-def score(inputs: SuiteInputs, item: ChainItem) -> list[Scored]:
+def score(inputs: SuiteInputs, item: KnownQuestion) -> list[Scored]:
     """Score each list of a question."""
     found = lists(inputs, item)
     metric = exact_match.build()
@@ -102,14 +104,13 @@ def score(inputs: SuiteInputs, item: ChainItem) -> list[Scored]:
 
 
 def measures(
-    item: ChainItem, passages: List, ranked: Ranking
+    item: KnownQuestion, passages: List, ranked: Ranking
 ) -> dict[str, dict[str, float | None]]:
     """The measures of one list, by kind of label."""
-    gold = {passage.key for passage in item.gold}
-    holds = [contains(f"{p.title} {p.text}", item.answer) for p in passages]
+    holds = [item.tells(p) for p in passages]
     return {
         "holds the answer": ranking.measures([float(label) for label in holds], binary=True),
-        "gold": ranking.measures([float(p.key in gold) for p in passages], binary=True),
+        "gold": ranking.measures([float(item.is_gold(p)) for p in passages], binary=True),
         "eRAG": {name: ranked.measures[name].value for name in ranking.BINARY},
     }
 

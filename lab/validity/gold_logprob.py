@@ -17,10 +17,11 @@ from random import Random
 from typing import NamedTuple
 
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.readings import column
 from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import GOLD, SOFT
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.texts.answers import contains
@@ -50,7 +51,7 @@ Told = Sequence[Mapping[str, Gains]]
 
 def build(inputs: SuiteInputs) -> list[Table]:
     """Gains by situation for one and two hops, and agreement with SePer."""
-    one, two = inputs.chains(1), inputs.chains(2)
+    one, two = inputs.questions(1), inputs.questions(2)
     answers = [item.answer for item in one]
     told_one = [_told(inputs, i, _one_hop(inputs, i, answers)) for i in one]
     told_two = [_told(inputs, i, _two_hops(i)) for i in two]
@@ -61,7 +62,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     ]
 
 
-def _one_hop(inputs: SuiteInputs, item: ChainItem, answers: Sequence[str]) -> list[Situation]:
+def _one_hop(inputs: SuiteInputs, item: KnownQuestion, answers: Sequence[str]) -> list[Situation]:
     rng = Random(f"gold {inputs.seed} {item.question.id}")
     own = {passage.key for passage in item.gold}
     naming = [
@@ -88,7 +89,7 @@ def _one_hop(inputs: SuiteInputs, item: ChainItem, answers: Sequence[str]) -> li
     ]
 
 
-def _two_hops(item: ChainItem) -> list[Situation]:
+def _two_hops(item: KnownQuestion) -> list[Situation]:
     first, last = item.gold
     return [
         Situation("first passage", (first,), item.answer),
@@ -98,7 +99,7 @@ def _two_hops(item: ChainItem) -> list[Situation]:
 
 
 def _told(
-    inputs: SuiteInputs, item: ChainItem, situations: Sequence[Situation]
+    inputs: SuiteInputs, item: KnownQuestion, situations: Sequence[Situation]
 ) -> dict[str, Gains]:
     """The gain of each situation by each meter."""
     meters: dict[str, UtilityMeter] = {SOFT: inputs.seper()}

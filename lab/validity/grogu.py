@@ -21,6 +21,8 @@ import numpy as np
 
 from hopscope.lab.suites import two_readers
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs, worded
+from hopscope.lab.suites.known import Need
 from hopscope.lab.suites.readings import (
     NO_ANSWER,
     SCORES,
@@ -30,7 +32,6 @@ from hopscope.lab.suites.readings import (
     read,
     why_missing,
 )
-from hopscope.lab.suites.worlds import SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.meters.grogu.key_tokens import Score
@@ -43,6 +44,7 @@ RIVALS = {"distractor": 1, "random": 2}
 """Places of the contexts to compare with the gold passage, which has place 0."""
 ALL_TOKENS: dict[Score, Score] = {"key_ppl": "ppl", "key_entropy": "entropy"}
 """The score over all tokens to compare each score over key tokens with."""
+NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
 OTHERS = 4
 """Passages before the gold ones in Tables 2 and 3."""
 RESAMPLES = 2000
@@ -57,8 +59,9 @@ class PairOutcome(NamedTuple):
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
-    one, two = inputs.chains(1), inputs.chains(2)
-    alone = [[i.gold, inputs.distractors(i, 1), inputs.unrelated(i, 1)] for i in one]
+    few, more = inputs.near(1), inputs.near(2)
+    one, two = inputs.questions(few), inputs.questions(more)
+    alone = [inputs.single_passages(i)[1:] for i in one]
     mixed = [
         [(*draw(i, OTHERS), *i.gold) for draw in (inputs.distractors, inputs.unrelated)]
         for i in two
@@ -74,15 +77,15 @@ def build(inputs: SuiteInputs) -> list[Table]:
         others_alone = read(inputs.other, one, alone)
         others_laid = read(inputs.other, two, laid)
     return [
-        wins(read_alone, bootstrap),
-        contexts(read_mixed, bootstrap),
-        concordance(read_mixed, seed=inputs.seed),
-        two_readers.readers(read_alone, others_alone, bootstrap),
-        two_readers.by_layout(read_laid, others_laid, bootstrap),
+        wins(read_alone, bootstrap, worded(few)),
+        contexts(read_mixed, bootstrap, worded(more)),
+        concordance(read_mixed, seed=inputs.seed, asked=worded(more)),
+        two_readers.readers(read_alone, others_alone, bootstrap, worded(few)),
+        two_readers.by_layout(read_laid, others_laid, bootstrap, worded(more)),
     ]
 
 
-def wins(found: Readings, bootstrap: Bootstrap) -> Table:
+def wins(found: Readings, bootstrap: Bootstrap, asked: str = "one hop") -> Table:
     """Win rates. The contexts of each question are gold, distractor, random."""
     signs = {
         (score, rival): [compare(score, row[0], row[place]) for row in found]
@@ -112,7 +115,7 @@ def wins(found: Readings, bootstrap: Bootstrap) -> Table:
     headings = {"": "gold over {}", "_ties": "ties with {}", "_gain": "keys - all tokens, {}"}
     return table(
         "grogu_wins",
-        "Win rates of GroGU with the gold passage over GroGU with another (one hop)",
+        f"Win rates of GroGU with the gold passage over GroGU with another ({asked})",
         {"score": "score"}
         | {f"{r}{key}": text.format(r) for key, text in headings.items() for r in RIVALS},
         rows,
@@ -121,7 +124,7 @@ def wins(found: Readings, bootstrap: Bootstrap) -> Table:
     )
 
 
-def contexts(found: Readings, bootstrap: Bootstrap) -> Table:
+def contexts(found: Readings, bootstrap: Bootstrap, asked: str = "two hops") -> Table:
     """Accuracy. The contexts of each question have retrieved and random passages."""
     right = [column([row[place].right for row in found], reason=NO_ANSWER) for place in (0, 1)]
     rates = estimates(right, bootstrap)
@@ -135,14 +138,14 @@ def contexts(found: Readings, bootstrap: Bootstrap) -> Table:
     ]
     return table(
         "grogu_contexts",
-        "Right answers from gold passages after other passages (two hops)",
+        f"Right answers from gold passages after other passages ({asked})",
         {"beside": "beside the gold", "right": "right", "only": "right with these only"},
         rows,
         "right: the answer contains a gold; 95 % intervals: clopper-pearson",
     )
 
 
-def concordance(found: Readings, *, seed: int) -> Table:
+def concordance(found: Readings, *, seed: int, asked: str = "two hops") -> Table:
     """Concordance. The contexts of each question have retrieved and random passages."""
     decided = [row for row in found if {row[0].right, row[1].right} == {True, False}]
     outcomes = {
@@ -155,7 +158,7 @@ def concordance(found: Readings, *, seed: int) -> Table:
     outcomes["Relevance"] = [PairOutcome(row[1].right is True, False) for row in decided]
     return table(
         "grogu_concordance",
-        "Concordance of GroGU with right answers, where one of two contexts gives them (two hops)",
+        f"Concordance of GroGU with right answers, where one of two contexts gives them ({asked})",
         {"score": "score", "tau": "tau", "accuracy": "accuracy", "f1": "macro-F1", "ties": "ties"},
         [{"score": name, **agreement(each, seed=seed)} for name, each in outcomes.items()],
         f"{len(decided)} of {len(found)} questions have one right and one wrong answer",

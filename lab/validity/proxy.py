@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from hopscope.lab.suites.answering import answer
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.lab.suites.readings import column
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
@@ -36,7 +37,7 @@ from hopscope.workflows import ircot
 
 K = 2
 MAX_STEPS = 6
-HOPS = (2, 3)
+NEEDS = (Need.ANSWERS, Need.GOLD, Need.CHAINS)
 SHARE = 4
 """One question in this many of each number of hops: two runs by two readers are expensive."""
 RULES = {"trajectory": trajectory, "shapley": shapley}
@@ -64,7 +65,8 @@ class Measured(NamedTuple):
 
 def build(inputs: SuiteInputs) -> list[Table]:
     """One table: tau by the reader that ran, the reader that measures, meter and rule."""
-    items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
+    n = -(-inputs.limit // SHARE)
+    items = [item for hops in inputs.several for item in inputs.questions(hops, n)]
     readers = {OWN: inputs.reader}
     if inputs.other is not None:
         readers[OTHER] = inputs.other
@@ -82,7 +84,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     return [_table(inputs, shares, again, runs, len(items))]
 
 
-def _runs(inputs: SuiteInputs, reader: Reader, items: Sequence[ChainItem]) -> dict[int, Run]:
+def _runs(inputs: SuiteInputs, reader: Reader, items: Sequence[KnownQuestion]) -> dict[int, Run]:
     """The runs of one reader that did not fail, by the number of their question."""
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})

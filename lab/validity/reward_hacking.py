@@ -27,7 +27,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from hopscope.lab.suites.figures import table
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.lab.validity.turn_rewards import rewards
 from hopscope.runtime.types import Hit, Measurement, Passage, Run, Step
@@ -59,13 +60,13 @@ class Hack:
 
     name: str
     guard: str
-    searches: Callable[[ChainItem], list[Search]]
+    searches: Callable[[KnownQuestion], list[Search]]
     earned: Callable[[TurnRewards], float | None]
     """With the guard."""
     without: Callable[[TurnRewards], float | None] | None = None
     """Without it, from the rollout of `unguarded` measured with `words`; None where there is
     nothing to guard."""
-    unguarded: Callable[[ChainItem], list[Search]] | None = None
+    unguarded: Callable[[KnownQuestion], list[Search]] | None = None
     """The rollout without the guard; by default the same."""
     words: int = 0
     """Words of the context that are read without the guard; 0 is all."""
@@ -73,7 +74,7 @@ class Hack:
 
 def build(inputs: SuiteInputs) -> list[Table]:
     """One table: a row for each hack."""
-    items = inputs.chains(HOPS, -(-inputs.limit // SHARE))
+    items = inputs.questions(HOPS, -(-inputs.limit // SHARE))
     rows: list[dict[str, Cell]] = []
     for hack in _hacks(inputs):
         row: dict[str, Cell] = {"turn": hack.name, "guard": hack.guard}
@@ -102,16 +103,16 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 
 def _hacks(inputs: SuiteInputs) -> list[Hack]:
-    def gold(item: ChainItem) -> list[Search]:
+    def gold(item: KnownQuestion) -> list[Search]:
         return [Search(fact.subject, (p,)) for fact, p in zip(item.facts, item.gold, strict=True)]
 
-    def leaking(item: ChainItem, *, read: bool) -> list[Search]:
+    def leaking(item: KnownQuestion, *, read: bool) -> list[Search]:
         leak = item.gold[-1]
         query = Passage(id="query", title=leak.title, text=leak.text)
         found = inputs.distractors(item, 1)
         return [gold(item)[0], Search(leak.text, (query, *found) if read else found)]
 
-    def flood(item: ChainItem, words: int) -> Search:
+    def flood(item: KnownQuestion, words: int) -> Search:
         drawn: list[Passage] = []
         for passage in inputs.unrelated(item, len(inputs.passages)):
             if sum(len(each.text.split()) for each in drawn) > words:
@@ -171,13 +172,16 @@ def _hacks(inputs: SuiteInputs) -> list[Hack]:
 
 
 def _rewards(
-    inputs: SuiteInputs, item: ChainItem, searches: Callable[[ChainItem], list[Search]], words: int
+    inputs: SuiteInputs,
+    item: KnownQuestion,
+    searches: Callable[[KnownQuestion], list[Search]],
+    words: int,
 ) -> TurnRewards:
     run = rollout(item, searches(item))
     return rewards(inputs, run, inputs.seper(context_words=words), Rule.trajectory)
 
 
-def rollout(item: ChainItem, searches: Sequence[Search]) -> Run:
+def rollout(item: KnownQuestion, searches: Sequence[Search]) -> Run:
     """A run that made these searches and read all that they brought."""
     steps: list[Step] = []
     evidence: tuple[Passage, ...] = ()

@@ -20,10 +20,11 @@ from random import Random
 
 from hopscope.lab.suites import repeated, rivals
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.lab.suites.perfect import Perfect
 from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import SOFT, Contexts, ContextScores, RivalScores
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
@@ -31,7 +32,7 @@ from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues, content
 from hopscope.tracing.games.frozen import FrozenGame, Slot
 
-HOPS = (2, 3)
+NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
 SHARE = 4
 """One multi-hop question in this many of each number of hops: each has 8 or 16 contexts."""
 KNOWN = 0.5
@@ -74,7 +75,8 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> Table:
     series, known = Series(), 0
-    for item in inputs.chains(1):
+    items = inputs.questions(inputs.near(1))
+    for item in items:
         contexts = inputs.single_passages(item)
         told = _tell(inputs, scores, item.question, contexts, reasons)
         closed = told[SOFT].values[0]
@@ -89,13 +91,16 @@ def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -
         "Single passage: correlation with the true utility, 1 or 0",
         series,
         reasons,
-        f"{known} of {inputs.limit} questions left out: answered closed book",
+        f"{known} of {len(items)} questions left out: answered closed book",
     )
 
 
 def _multi(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> list[Table]:
+    if not inputs.several:
+        return []
     sets, steps = Series(), {rule: Series() for rule in RULES}
-    items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
+    n = -(-inputs.limit // SHARE)
+    items = [item for hops in inputs.several for item in inputs.questions(hops, n)]
     for number, item in enumerate(items):
         game, worth = trajectory_of(inputs, item)
         contexts = [game.evidence(frozenset(chosen)) for chosen in _subsets(game.members)]
@@ -111,15 +116,14 @@ def _multi(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) ->
     ]
 
 
-def trajectory_of(inputs: SuiteInputs, item: ChainItem) -> tuple[FrozenGame, list[float]]:
+def trajectory_of(inputs: SuiteInputs, item: KnownQuestion) -> tuple[FrozenGame, list[float]]:
     """A run whose steps retrieve one passage each: the gold in reasoning order, with a distractor
     at a random place; and the true utility of each step."""
     rng = Random(f"trajectory {inputs.seed} {item.question.id}")
     brought = list(item.gold)
     brought[(place := rng.randint(0, len(brought))) : place] = inputs.distractors(item, 1)
     slots = tuple(Slot(passage, frozenset({i}), None) for i, passage in enumerate(brought))
-    gold = {passage.key for passage in item.gold}
-    worth = [(passage.key in gold) / len(item.gold) for passage in brought]
+    worth = [item.is_gold(passage) / len(item.gold) for passage in brought]
     return FrozenGame(tuple(range(len(brought))), slots), worth
 
 
@@ -173,7 +177,7 @@ class Recorded:
 
 
 def _credits(
-    game: FrozenGame, item: ChainItem, contexts: Contexts, told: Mapping[str, ContextScores]
+    game: FrozenGame, item: KnownQuestion, contexts: Contexts, told: Mapping[str, ContextScores]
 ) -> dict[str, dict[str, list[float | None]]]:
     """By rule and metric, the credit of each step."""
     keys = [content(shown) for shown in contexts]

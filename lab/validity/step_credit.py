@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from hopscope.lab.suites.answering import answer
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.lab.suites.perfect import Perfect
 from hopscope.lab.suites.resampling import Pairs
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.execution.run import Workflow
@@ -33,7 +34,7 @@ from hopscope.workflows import ircot
 
 K = 2
 MAX_STEPS = 6
-HOPS = (2, 3)
+NEEDS = (Need.ANSWERS, Need.GOLD, Need.CHAINS, Need.PASSAGES)
 SHARE = 4
 """One question in this many of each number of hops: a run with its appraisal is expensive."""
 RULES = {"trajectory": trajectory, "leave-one-out": leave_one_out, "Shapley": shapley}
@@ -56,7 +57,8 @@ class Case(NamedTuple):
 
 def build(inputs: SuiteInputs) -> list[Table]:
     """One table: AUROC by rule, for all questions and by hops."""
-    items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
+    n = -(-inputs.limit // SHARE)
+    items = [item for hops in inputs.several for item in inputs.questions(hops, n)]
     similarity = _tf_idf(inputs.passages)
     cases: list[Case] = []
     runs: list[Run] = []
@@ -66,7 +68,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     return [_table(inputs, cases, runs, items, similarity)]
 
 
-def _run(inputs: SuiteInputs, item: ChainItem) -> Run:
+def _run(inputs: SuiteInputs, item: KnownQuestion) -> Run:
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
     deps = Deps(reader=inputs.reader, retriever=inputs.retriever, seed=inputs.seed)
@@ -74,7 +76,7 @@ def _run(inputs: SuiteInputs, item: ChainItem) -> Run:
 
 
 def _cases(
-    inputs: SuiteInputs, found: Run, item: ChainItem, number: int, similarity: Similarity | str
+    inputs: SuiteInputs, found: Run, item: KnownQuestion, number: int, similarity: Similarity | str
 ) -> list[Case]:
     """The cases of all runs that did not fail."""
     if found.status != "ok":
@@ -87,12 +89,11 @@ def _cases(
         **_credits(inputs, found, Perfect(item), PERFECT),
         **_baselines(found, brought, item, similarity),
     }
-    gold = {passage.key for passage in item.gold}
     return [
         Case(
             number,
             item.hops,
-            any(passage.key in gold for passage in passages),
+            any(map(item.is_gold, passages)),
             {name: of.get(step) for name, of in scores.items()},
         )
         for step, passages in brought.items()
@@ -120,7 +121,7 @@ def _credits(
 def _baselines(
     found: Run,
     brought: Mapping[int, Sequence[Passage]],
-    item: ChainItem,
+    item: KnownQuestion,
     similarity: Similarity | str,
 ) -> dict[str, dict[int, float | None]]:
     """The baselines of each step, which need no reader."""
@@ -180,7 +181,7 @@ def _table(
     inputs: SuiteInputs,
     cases: Sequence[Case],
     runs: Sequence[Run],
-    items: Sequence[ChainItem],
+    items: Sequence[KnownQuestion],
     similarity: Similarity | str,
 ) -> Table:
     whole = {
@@ -188,8 +189,9 @@ def _table(
         for number, (found, item) in enumerate(zip(runs, items, strict=True))
         if found.status == "ok" and item.holds(found.evidence) == 1
     }
+    several = sorted({item.hops for item in items})
     subsets = {"all": cases, "whole": [case for case in cases if case.question in whole]} | {
-        f"hops{hops}": [case for case in cases if case.hops == hops] for hops in HOPS
+        f"hops{hops}": [case for case in cases if case.hops == hops] for hops in several
     }
     rows: list[dict[str, Cell]] = [
         {
@@ -212,7 +214,7 @@ def _table(
             "rule": "",
             "all": "all runs",
             "whole": "runs that found all gold",
-            **{f"hops{hops}": f"{hops} hops" for hops in HOPS},
+            **{f"hops{hops}": f"{hops} hops" for hops in several},
         },
         rows,
         f"{len(cases)} steps of {len(runs)} IRCoT runs (k={K}), {gold} brought gold; "

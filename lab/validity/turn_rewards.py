@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from hopscope.lab.suites.answering import answer
 from hopscope.lab.suites.figures import table
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.lab.suites.perfect import Perfect
 from hopscope.lab.suites.resampling import Pairs
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime import components
 from hopscope.runtime.execution.run import Workflow
@@ -33,7 +34,7 @@ from hopscope.workflows import ircot
 
 K = 2
 MAX_STEPS = 6
-HOPS = (2, 3)
+NEEDS = (Need.ANSWERS, Need.GOLD, Need.CHAINS)
 SHARE = 4
 """One question in this many of each number of hops: a run with its rewards is expensive."""
 
@@ -58,7 +59,8 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 def cases(inputs: SuiteInputs) -> tuple[list[Run], list[SearchCase]]:
     """The runs, and their searches with the rewards."""
-    items = [item for hops in HOPS for item in inputs.chains(hops, -(-inputs.limit // SHARE))]
+    n = -(-inputs.limit // SHARE)
+    items = [item for hops in inputs.several for item in inputs.questions(hops, n)]
     runs = [_run(inputs, item) for item in items]
     found = [
         case
@@ -69,14 +71,14 @@ def cases(inputs: SuiteInputs) -> tuple[list[Run], list[SearchCase]]:
     return runs, found
 
 
-def _run(inputs: SuiteInputs, item: ChainItem) -> Run:
+def _run(inputs: SuiteInputs, item: KnownQuestion) -> Run:
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
     deps = Deps(reader=inputs.reader, retriever=inputs.retriever, seed=inputs.seed)
     return answer(workflow, item.question, deps)
 
 
-def _cases(inputs: SuiteInputs, run: Run, item: ChainItem, number: int) -> list[SearchCase]:
+def _cases(inputs: SuiteInputs, run: Run, item: KnownQuestion, number: int) -> list[SearchCase]:
     meters: list[UtilityMeter] = [
         inputs.seper(),
         GoldLogprob(inputs.reader),
@@ -88,7 +90,7 @@ def _cases(inputs: SuiteInputs, run: Run, item: ChainItem, number: int) -> list[
         for meter in meters
         for rule in Rule
     }
-    brought, gold = contributions(run), {passage.key for passage in item.gold}
+    brought = contributions(run)
     whole = item.holds(run.evidence) == 1
     first = next(iter(found.values()))
     return [
@@ -96,7 +98,7 @@ def _cases(inputs: SuiteInputs, run: Run, item: ChainItem, number: int) -> list[
             number,
             item.hops,
             whole,
-            any(passage.key in gold for passage in brought.get(turn.step, ())),
+            any(map(item.is_gold, brought.get(turn.step, ()))),
             {name: each.differences[place] for name, each in found.items()},
         )
         for place, turn in enumerate(first.turns)

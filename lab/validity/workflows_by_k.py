@@ -17,7 +17,8 @@ from langgraph.graph import StateGraph
 from hopscope.lab.suites import answering
 from hopscope.lab.suites.columns import mean
 from hopscope.lab.suites.figures import table
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import Need
 from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
@@ -30,6 +31,7 @@ from hopscope.tracing.scoring.metric import AnswerMetric, case_of
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, estimates
 from hopscope.workflows import flare, ircot, iter_retgen, naive, self_ask
 
+NEEDS = (Need.ANSWERS,)
 SHARE = 0.5
 """The share of the limit: every question is answered and measured fifteen times."""
 RIGHT = 0.8
@@ -67,9 +69,8 @@ class MeasuredQuestion(NamedTuple):
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
-    """Half of the questions have one hop, half two."""
-    n = ceil(inputs.limit * SHARE)
-    asked = [item.question for item in (*inputs.chains(1, ceil(n / 2)), *inputs.chains(2, n // 2))]
+    """Questions of one and of two hops, or those of a file."""
+    asked = [item.question for item in inputs.mixed(ceil(inputs.limit * SHARE))]
     meter = inputs.seper()
     found = [answer(inputs.reader, inputs.retriever, meter, each) for each in asked]
     return [tabulate(found, equivalence.build(inputs.entailment), seed=inputs.seed)]
@@ -119,7 +120,7 @@ def tabulate(
         "Workflows by passages per retrieval (SePer, Table 12)",
         {"workflow": "workflow", **MEASURES},
         rows,
-        f"{len(found)} questions of one and two hops; accuracy: {judge.estimator} of {RIGHT} or "
+        f"{len(found)} questions; accuracy: {judge.estimator} of {RIGHT} or "
         "more; retrievals and tokens per question",
         *methods(*(figure.interval for figure in figures)),
     )

@@ -6,6 +6,7 @@ What the reader answers is not known here: expectations hold for any.
 import json
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,9 +82,46 @@ def test_a_suite_that_fails_leaves_the_others_their_figures(
     assert "auroc/Shapley/all" in printed["step_credit"]
 
 
+def test_a_suite_takes_its_questions_from_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nothing is gained from passages that say nothing; what is tested is the way there."""
+    asked = tmp_path / "asked.jsonl"
+    records = [
+        {
+            "question": f"Where was person {number} born?",
+            "answers": [f"Town {number}"],
+            "passages": [
+                {"title": "T", "text": f"Person {number} {word}.", "is_supporting": word == "left"}
+                for word in ("left", "stayed", "returned")
+            ],
+        }
+        for number in range(3)
+    ]
+    asked.write_text("".join(json.dumps(record) + "\n" for record in records))
+    code, out, err = call(
+        capsys, "lab", "erag", "--data", str(asked), "--limit", "1", "--entailment", "lexical",
+        "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    [figures] = json.loads(out).values()
+    for figure in figures.values():
+        assert figure["data"] == "asked"
+        assert figure["reader"].startswith("hopland@")
+        assert figure["corpus"].startswith("bm25:asked@")
+    assert figures["erag_lists/search/right_1"]["n"] == 1
+    code, out, err = call(capsys, "lab", "step_credit", "item", "--data", str(asked))
+    assert (code, out) == (2, "")
+    assert "step_credit: no question has two gold passages or more" in err
+    assert "with asked can run: eor, erag, grogu, item, seper, workflows_by_k" in err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("nonsense",), "no 'nonsense' among suites: choose from "),
+        (("--corpus", "hopland"), "--corpus and --qrels go with --data FILE"),
+        (("seper", "--data", "nowhere.jsonl"), "nowhere.jsonl"),
         (("--only", "nonsense"), "no 'nonsense' among suites: choose from "),
         (("--json", "--markdown"), "--json and --markdown exclude each other"),
         (("--other-reader", "hf:/nowhere", "--only", "grogu"), "/nowhere"),

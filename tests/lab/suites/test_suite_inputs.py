@@ -3,7 +3,7 @@
 import pytest
 
 from hopscope.lab.suites import worlds
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Passage
@@ -17,14 +17,15 @@ def inputs() -> SuiteInputs:
 
 def telling(inputs: SuiteInputs, passages: tuple[Passage, ...]) -> set[object]:
     keys = {passage.key for passage in passages}
-    return {f for t in inputs.world.tellings if t.passage.key in keys for f in t.facts}
+    assert isinstance(inputs.source, worlds.GeneratedWorld)
+    return {f for t in inputs.source.world.tellings if t.passage.key in keys for f in t.facts}
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
 def test_a_question_follows_from_its_gold_passages_and_needs_each(
     inputs: SuiteInputs, hops: int
 ) -> None:
-    for item in inputs.chains(hops):
+    for item in inputs.questions(hops):
         told = telling(inputs, item.gold)
         assert set(item.facts) <= told
         assert len({passage.key for passage in item.gold}) == item.hops == hops
@@ -38,17 +39,17 @@ def test_a_question_follows_from_its_gold_passages_and_needs_each(
 
 
 def test_the_first_questions_are_the_same_whatever_the_limit(inputs: SuiteInputs) -> None:
-    questions = [item.question for item in inputs.chains(2)]
-    assert [item.question for item in inputs.chains(2, 5)] == questions[:5]
+    questions = [item.question for item in inputs.questions(2)]
+    assert [item.question for item in inputs.questions(2, 5)] == questions[:5]
     assert len({question.text for question in questions}) == 20
     again = worlds.make(ScriptedReader([]), seed=7, limit=1)
-    assert [item.question for item in again.chains(2)] == questions[:1]
+    assert [item.question for item in again.questions(2)] == questions[:1]
     other = worlds.make(ScriptedReader([]), seed=8, limit=1)
-    assert [item.question for item in other.chains(2)] != questions[:1]
+    assert [item.question for item in other.questions(2)] != questions[:1]
 
 
 def test_what_stands_beside_the_gold_does_not_help(inputs: SuiteInputs) -> None:
-    for item in inputs.chains(1):
+    for item in inputs.questions(1):
         found = inputs.distractors(item, 3)
         [ranked] = inputs.retriever.search([item.question.text], k=50)
         assert len(found) == 3
@@ -60,7 +61,7 @@ def test_what_stands_beside_the_gold_does_not_help(inputs: SuiteInputs) -> None:
 
 
 def test_an_order_is_of_the_same_passages(inputs: SuiteInputs) -> None:
-    [item] = inputs.chains(1, 1)
+    [item] = inputs.questions(1, 1)
     passages = inputs.unrelated(item, 8)
     ordered = inputs.shuffled(item, passages)
     assert ordered != passages
@@ -70,4 +71,4 @@ def test_an_order_is_of_the_same_passages(inputs: SuiteInputs) -> None:
 
 def test_more_questions_than_the_world_holds(inputs: SuiteInputs) -> None:
     with pytest.raises(UsageError, match=r"holds \d+ questions of 1 hops, and 1000000"):
-        inputs.chains(1, 1_000_000)
+        inputs.questions(1, 1_000_000)

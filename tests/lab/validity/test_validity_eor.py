@@ -6,7 +6,7 @@ import pytest
 
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.columns import apart, mean
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.table_forms.table import Table
 from hopscope.lab.validity.eor import (
     ENSEMBLE,

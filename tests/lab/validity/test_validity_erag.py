@@ -3,7 +3,7 @@
 import pytest
 
 from hopscope.lab.suites import worlds
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.table_forms.table import Table
 from hopscope.lab.validity import erag
 from hopscope.lab.validity.erag import Scored, correlations, lists, quality, score
@@ -31,7 +31,7 @@ def inputs() -> SuiteInputs:
         return item.answer if sufficient else "nobody"
 
     made = worlds.make(Speaker(answer), seed=7, limit=3)
-    items = [*made.chains(1), *made.chains(2)]
+    items = [*made.questions(1), *made.questions(2)]
     return made
 
 
@@ -51,7 +51,7 @@ def scored(question: str, value: float | None, right: float | None) -> Scored:
 
 def test_the_lists_hold_as_much_of_the_gold_as_they_say(inputs: SuiteInputs) -> None:
     for hops in (1, 2):
-        for item in inputs.chains(hops):
+        for item in inputs.questions(hops):
             found = lists(inputs, item)
             assert {len(passages) for passages in found.values()} == {erag.SIZE}
             shares = {name: item.holds(passages) for name, passages in found.items()}
@@ -64,7 +64,7 @@ def test_the_lists_hold_as_much_of_the_gold_as_they_say(inputs: SuiteInputs) -> 
 
 def test_an_ideal_reader_s_labels_are_the_gold_ones_over_one_hop(inputs: SuiteInputs) -> None:
     """Over two hops no passage suffices alone: eRAG sees nothing in any list."""
-    one, two = ([score(inputs, item) for item in inputs.chains(hops)] for hops in (1, 2))
+    one, two = ([score(inputs, item) for item in inputs.questions(hops)] for hops in (1, 2))
     for row in (each for rows in one for each in rows):
         assert row.measures["eRAG"] == row.measures["gold"]
         assert row.right == row.measures["gold"]["Hit"]

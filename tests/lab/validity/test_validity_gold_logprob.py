@@ -6,8 +6,9 @@ import pytest
 
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.figures import figures
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.rivals import GOLD, SOFT
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.validity import gold_logprob
 from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
 from tests.fakes import ScriptedReader, reply, scored
@@ -21,7 +22,7 @@ class Spelling:
 
     name = "spelling"
 
-    def __init__(self, items: Sequence[ChainItem]) -> None:
+    def __init__(self, items: Sequence[KnownQuestion]) -> None:
         self._items = {item.question.text: item for item in items}
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
@@ -39,7 +40,7 @@ class Spelling:
             for logprob in [-0.1 if whole and request.continuation == item.answer else -5.0]
         ]
 
-    def _known(self, request: GenerationRequest | ScoreRequest) -> tuple[ChainItem, bool]:
+    def _known(self, request: GenerationRequest | ScoreRequest) -> tuple[KnownQuestion, bool]:
         text = request.prompt.messages[-1].content
         item = next(item for asked, item in self._items.items() if f"{asked}\n" in text)
         return item, {passage.key for passage in item.gold} <= set(request.prompt.shown)
@@ -48,7 +49,7 @@ class Spelling:
 @pytest.fixture(scope="module")
 def inputs() -> SuiteInputs:
     drawn = worlds.make(ScriptedReader(), seed=3, limit=LIMIT)
-    items = [item for hops in (1, 2) for item in drawn.chains(hops)]
+    items = [item for hops in (1, 2) for item in drawn.questions(hops)]
     return worlds.make(Spelling(items), seed=3, limit=LIMIT)
 
 
@@ -89,7 +90,7 @@ def test_the_agreement_of_signs_counts_clear_gains(found: dict[str, Measurement]
 
 
 def test_a_passage_that_names_the_answer_is_no_gold(inputs: SuiteInputs) -> None:
-    items = inputs.chains(1)
+    items = inputs.questions(1)
     for item in items:
         told = {s.kind: s for s in gold_logprob._one_hop(inputs, item, [i.answer for i in items])}
         naming = told["names the answer, does not tell it"].evidence

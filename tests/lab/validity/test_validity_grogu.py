@@ -154,7 +154,7 @@ def test_a_reader_is_right_where_its_own_utility_lays_out_the_passages() -> None
 
 def test_layouts_move_the_gold_passages_and_nothing_else() -> None:
     bench = worlds.make(ScriptedReader(), seed=7, limit=1)
-    [item] = bench.chains(2)
+    [item] = bench.questions(2)
     first, middle, last = two_readers.layouts(item, bench.distractors(item, 8))
     assert {len(each) for each in (first, middle, last)} == {10}
     assert first[:2] == middle[4:6] == last[8:] == item.gold

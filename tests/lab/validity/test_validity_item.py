@@ -6,11 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from hopscope.lab.suites import worlds
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.table_forms.table import Table
 from hopscope.lab.validity.item import (
     BASELINE,
     FEWEST,
+    GOLDEN,
     GUESS,
     MOST,
     ROUNDS,
@@ -109,7 +110,7 @@ def test_one_run_tells_what_every_smaller_m_would_choose(m: int) -> None:
     reader, row = Speaker(narrowing), LISTED[0]
     way = next(way for way in WAYS if way.name == "ITEM-As")
     deps = Deps(reader, FixedRetriever(row.candidates))
-    told = choices(run(Workflow("item", way.build(), {}), row.question, deps), way)
+    told = choices(run(Workflow("item", way.build(MOST), {}), row.question, deps), way)
     assert [len(choice or ()) for choice in told] == [5, 4, 3, 2, 2]
     alone = run(Workflow("item", item.build(m=m), {}), row.question, deps)
     assert choices(alone, way)[m - 1] == told[m - 1]
@@ -155,7 +156,7 @@ def inputs() -> SuiteInputs:
 def test_candidates_are_the_gold_passages_among_others(inputs: SuiteInputs) -> None:
     sizes = set()
     first = 0
-    for asked in (*inputs.chains(1, 12), *inputs.chains(2, 12)):
+    for asked in (*inputs.questions(1, 12), *inputs.questions(2, 12)):
         row = listed(inputs, asked)
         keys = [passage.key for passage in row.candidates]
         assert FEWEST <= len(keys) == len(set(keys)) <= MOST
@@ -170,7 +171,7 @@ def test_candidates_are_the_gold_passages_among_others(inputs: SuiteInputs) -> N
 def test_the_real_reader_judges_through_the_real_workflows(inputs: SuiteInputs) -> None:
     """Of five questions three are asked; choosing everything misses nothing of the four gold
     passages, which stand among 15 to 30."""
-    [made] = build(inputs)
+    made, told = build(inputs)
     assert isinstance(made, Table)
     assert [row["way"] for row in made.rows] == [GUESS, *NAMES]
     for row in made.rows:
@@ -183,6 +184,11 @@ def test_the_real_reader_judges_through_the_real_workflows(inputs: SuiteInputs) 
     assert isinstance(guess, Estimate)
     assert guess.value is not None
     assert 2 * 4 / (4 + 30) <= guess.value <= 2 * 4 / (4 + 15)
+    assert [row["way"] for row in told.rows] == [GOLDEN, GUESS, *NAMES]
+    for row in told.rows:
+        for score in (row["em"], row["f1"]):
+            assert isinstance(score, Estimate)
+            assert score.measured == 3
 
 
 def test_an_interruption_ends_the_suite_and_is_no_failed_run() -> None:

@@ -5,8 +5,8 @@ import pytest
 from hopscope.api import parts
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.figures import figures
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.perfect import Perfect
-from hopscope.lab.suites.worlds import SuiteInputs
 from hopscope.lab.validity import proxy, reward_hacking
 from hopscope.lab.validity.proxy import OTHER, OWN, SEPER, Measured, Shares
 
@@ -52,7 +52,7 @@ def test_differences_below_a_hundredth_are_ties(inputs: SuiteInputs) -> None:
 
 
 def test_shares_are_those_of_the_steps_that_brought_passages(inputs: SuiteInputs) -> None:
-    item = inputs.chains(2, 1)[0]
+    item = inputs.questions(2, 1)[0]
     honest = next(h for h in reward_hacking._hacks(inputs) if h.name == "honest search")
     run = reward_hacking.rollout(item, honest.searches(item))
     found = proxy._credits(inputs, inputs.reader, {0: run}, Perfect(item))

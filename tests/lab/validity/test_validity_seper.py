@@ -9,8 +9,9 @@ import pytest
 
 from hopscope.lab.suites import repeated, rivals, worlds
 from hopscope.lab.suites.figures import figures
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.rivals import RivalScores
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.validity import seper
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
@@ -27,7 +28,7 @@ class Knowing:
 
     name = "knowing"
 
-    def __init__(self, items: Sequence[ChainItem]) -> None:
+    def __init__(self, items: Sequence[KnownQuestion]) -> None:
         self._items = {item.question.text: item for item in items}
         self.asked = 0
 
@@ -70,7 +71,7 @@ def _no_encoder() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def inputs() -> SuiteInputs:
     drawn = worlds.make(ScriptedReader(), seed=3, limit=LIMIT)
-    items = [item for hops in (1, *seper.HOPS) for item in drawn.chains(hops)]
+    items = [item for hops in (1, 2, 3) for item in drawn.questions(hops)]
     return worlds.make(Knowing(items), seed=3, limit=LIMIT)
 
 
@@ -118,7 +119,7 @@ def test_credit_reaches_its_ceilings(found: dict[str, Measurement]) -> None:
 def test_a_strict_chain_of_two_steps_and_a_distractor_by_hand(inputs: SuiteInputs) -> None:
     """Trajectory credit (0, 1, 0) against the truth (.5, .5, 0) has r = .5, wherever the
     distractor stands."""
-    [item] = inputs.chains(2, 1)
+    [item] = inputs.questions(2, 1)
     game, worth = seper.trajectory_of(inputs, item)
     assert sorted(worth) == [0, 0.5, 0.5]
     contexts = [game.evidence(frozenset(chosen)) for chosen in seper._subsets(game.members)]
@@ -138,8 +139,8 @@ def test_a_strict_chain_of_two_steps_and_a_distractor_by_hand(inputs: SuiteInput
 def test_what_the_reader_knows_closed_book_is_left_out(
     inputs: SuiteInputs, scores: RivalScores
 ) -> None:
-    items = inputs.chains(1)
-    known = ChainItem(items[0].question, items[0].facts, gold=())
+    items = inputs.questions(1)
+    known = KnownQuestion(items[0].question, (), items[0].facts)
     knowing = worlds.make(Knowing([known, *items[1:]]), seed=3, limit=LIMIT)
     table = seper._single(knowing, scores, {})
     assert f"1 of {LIMIT} questions left out: answered closed book" in table.notes
@@ -168,7 +169,7 @@ def test_without_its_extra_bertscore_says_what_to_install(found: dict[str, Measu
 
 
 def test_the_first_samples_are_those_of_the_whole(inputs: SuiteInputs) -> None:
-    [item] = inputs.chains(1, 1)
+    [item] = inputs.questions(1, 1)
     knowing = Knowing([item])
     reader = worlds.make(knowing, seed=3, limit=1).reader
     first = repeated.First(reader)

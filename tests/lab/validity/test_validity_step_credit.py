@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from hopscope.lab.hopland.world import Fact
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.figures import figures
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.perfect import Perfect
-from hopscope.lab.suites.worlds import ChainItem
 from hopscope.lab.validity import step_credit
 from hopscope.runtime.types import GenerationRequest, Hit, Passage, Question, Run, Step
 from hopscope.tracing.games.frozen import contributions
@@ -18,9 +17,8 @@ from tests.probes import Speaker
 FIRST = Passage(id="a", title="Dream", text="Dream was directed by Ada Valmar.")
 SECOND = Passage(id="b", title="Ada Valmar", text="The spouse of Ada Valmar is Enzo Dalbeck.")
 OTHER = Passage(id="c", title="Road", text="Road was directed by Ida Norvik.")
-ITEM = ChainItem(
+ITEM = KnownQuestion(
     Question(text="Who is married to the director of Dream?", answers=("Enzo Dalbeck",)),
-    (Fact("Dream", "director", "Ada Valmar"), Fact("Ada Valmar", "spouse", "Enzo Dalbeck")),
     (FIRST, SECOND),
 )
 

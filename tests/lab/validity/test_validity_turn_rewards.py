@@ -5,8 +5,9 @@ import pytest
 from hopscope.api import parts
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.figures import figures
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.perfect import Perfect
-from hopscope.lab.suites.worlds import ChainItem, SuiteInputs
 from hopscope.lab.validity import reward_hacking, turn_rewards
 from hopscope.lab.validity.reward_hacking import Hack, rollout
 from hopscope.lab.validity.turn_rewards import SearchCase
@@ -19,16 +20,16 @@ def inputs() -> SuiteInputs:
 
 
 @pytest.fixture(scope="module")
-def item(inputs: SuiteInputs) -> ChainItem:
-    return inputs.chains(2, 1)[0]
+def item(inputs: SuiteInputs) -> KnownQuestion:
+    return inputs.questions(2, 1)[0]
 
 
-def scored(inputs: SuiteInputs, item: ChainItem, hack: Hack, rule: Rule) -> TurnRewards:
+def scored(inputs: SuiteInputs, item: KnownQuestion, hack: Hack, rule: Rule) -> TurnRewards:
     run = rollout(item, hack.searches(item))
     return turn_rewards.rewards(inputs, run, Perfect(item), rule)
 
 
-def test_each_hack_earns_a_perfect_reader_nothing(inputs: SuiteInputs, item: ChainItem) -> None:
+def test_each_hack_earns_a_perfect_reader_nothing(inputs: SuiteInputs, item: KnownQuestion) -> None:
     hacks = {hack.name: hack for hack in reward_hacking._hacks(inputs)}
     earned = {
         name: hack.earned(scored(inputs, item, hack, Rule.trajectory))
@@ -46,7 +47,7 @@ def test_each_hack_earns_a_perfect_reader_nothing(inputs: SuiteInputs, item: Cha
     assert honest.differences == [0.5, 0.5]
 
 
-def test_hacks_are_what_they_say(inputs: SuiteInputs, item: ChainItem) -> None:
+def test_hacks_are_what_they_say(inputs: SuiteInputs, item: KnownQuestion) -> None:
     hacks = {hack.name: hack for hack in reward_hacking._hacks(inputs)}
     leak = hacks["leaked answer"].searches(item)[-1]
     assert item.answer in leak.query

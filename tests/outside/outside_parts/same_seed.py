@@ -1,7 +1,7 @@
 """Whether the reader gives two questions of the same text the same answer."""
 
 from hopscope.lab.suites.figures import table
-from hopscope.lab.suites.worlds import SuiteInputs
+from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.table_forms.table import Table
 from hopscope.runtime.types import GenerationRequest, Measurement, Message, Prompt
 

@@ -1,0 +1,37 @@
+"""Judgments of passages: the qrels of TREC and of BEIR.
+
+TREC has four columns, `QUESTION 0 PASSAGE LABEL`; BEIR three, separated by tabs, below a heading:
+`query-id corpus-id score`. A label above 0 says that the passage is relevant.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hopscope.runtime.errors import CorpusError
+
+HEADING = "query-id"
+
+
+def read(path: Path) -> Mapping[str, list[str]]:
+    """Ids of the relevant passages by the id of the question, in the order of the file.
+
+    Raises:
+        CorpusError: the file cannot be read, or a line has another form.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path} cannot be read as qrels: {error}") from None
+    found: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, start=1):
+        words = line.split("\t") if line.count("\t") == 2 else line.split()
+        if not words or (number == 1 and words[0] == HEADING):
+            continue
+        if len(words) not in (3, 4) or not words[-1].strip().lstrip("-").isdecimal():
+            raise CorpusError(
+                f"{path}, line {number}: not `QUESTION 0 PASSAGE LABEL` (TREC) nor `QUESTION "
+                "PASSAGE LABEL` separated by tabs (BEIR)"
+            )
+        if int(words[-1]) > 0:
+            found.setdefault(words[0], []).append(words[-2])
+    return found

@@ -1,0 +1,157 @@
+"""The inputs of a suite: readers, questions whose gold passages are known, and a corpus."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from hopscope.api import parts
+from hopscope.api.presets import Presets
+from hopscope.lab.suites.known import KnownQuestion, KnownSource, useless
+from hopscope.runtime import components
+from hopscope.runtime.ports import Entailment, Reader, Retriever
+from hopscope.runtime.types import Passage
+from hopscope.tracing.meters.seper import SePer
+from hopscope.tracing.wrappers.cached import CachedEntailment, CachedReader
+
+METERS = ("seper",)
+"""The meters whose options a preset can set."""
+NO_PRESETS = Presets()
+REMEMBERED = 4_000
+"""Answers of a reader that suites may share."""
+DRAWN = 10_000
+"""The most passages of a corpus that are drawn to find some that are of no use."""
+NUMBERS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
+
+
+@dataclass(frozen=True)
+class SuiteInputs:
+    """The readers, questions and corpus of a suite."""
+
+    reader: Reader
+    """Caches its answers, so that suites share them."""
+    other: Reader | None
+    """A second reader of less ability, if there is one."""
+    entailment: Entailment
+    """Decides which answers mean the same."""
+    seed: int
+    """The seed of draws and of sampling, and of a generated world."""
+    limit: int
+    """Questions of a suite, at most."""
+    source: KnownSource
+    """The questions and the corpus."""
+    presets: Presets = NO_PRESETS
+    """Options of the meters."""
+
+    def seper(self, *, reader: Reader | None = None, **own: int) -> SePer:
+        """SePer by the presets, with this reader or the suite's own.
+
+        Args:
+            own: its options that the suite decides.
+        """
+        texts = self.presets.of_meters(["seper"])
+        options = components.parse_options(
+            SePer, {key.partition(".")[2]: text for key, text in texts.items()}
+        )
+        return SePer(
+            reader or self.reader, self.entailment, **{"seed": self.seed, **options, **own}
+        )
+
+    @property
+    def retriever(self) -> Retriever:
+        """Searches the corpus."""
+        return self.source.retriever
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """All of the corpus, in the index's order."""
+        return self.source.passages
+
+    @property
+    def several(self) -> list[int]:
+        """The numbers of gold passages from two on."""
+        return [hops for hops in self.source.hops if hops > 1]
+
+    def near(self, hops: int) -> int:
+        """The number of gold passages nearest to this that questions have; of two the smaller."""
+        return min(self.source.hops, key=lambda there: (abs(there - hops), there))
+
+    def questions(self, hops: int, n: int | None = None) -> list[KnownQuestion]:
+        """`n` different questions of so many gold passages, `limit` by default.
+
+        Raises:
+            UsageError: a generated world has fewer.
+        """
+        return self.source.questions(hops, self.limit if n is None else n)
+
+    def mixed(self, n: int) -> list[KnownQuestion]:
+        """`n` questions of different hops."""
+        return self.source.mixed(n)
+
+    def distractors(self, item: KnownQuestion, n: int) -> tuple[Passage, ...]:
+        """`n` passages that look useful and are not: those that the data give beside the gold, then
+        hits of the search that are neither gold nor contain an answer."""
+        found = [passage for passage in item.candidates if not item.is_gold(passage)][:n]
+        depth = n + len(item.gold)
+        most = 2 * len(self.passages)
+        keys = {passage.key for passage in item.candidates}
+        hits: list[Passage] = []
+        while len(found) + len(hits) < n and depth < most:
+            depth *= 2
+            [ranked] = self.retriever.search([item.question.text], k=depth)
+            hits = [
+                hit.passage
+                for hit in ranked
+                if hit.passage.key not in keys and useless(item, hit.passage)
+            ]
+        return tuple([*found, *hits][:n])
+
+    def unrelated(self, item: KnownQuestion, n: int) -> tuple[Passage, ...]:
+        """`n` different random passages that are neither gold nor contain an answer."""
+        rng = Random(f"random {self.seed} {item.question.id}")
+        size = len(self.passages)
+        drawn = (self.passages[at] for at in rng.sample(range(size), min(size, DRAWN)))
+        found: list[Passage] = []
+        for passage in drawn:
+            if len(found) == n:
+                break
+            if useless(item, passage):
+                found.append(passage)
+        return tuple(found)
+
+    def single_passages(self, item: KnownQuestion) -> list[tuple[Passage, ...]]:
+        """Contexts for a question: none, its gold passages (one with one hop), as many distractors,
+        and as many drawn at random."""
+        n = len(item.gold) or 1
+        return [(), item.gold, self.distractors(item, n), self.unrelated(item, n)]
+
+    def shuffled(self, item: KnownQuestion, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        """The passages in an order drawn for this question."""
+        rng = Random(f"order {self.seed} {item.question.id}")
+        return tuple(rng.sample(list(passages), len(passages)))
+
+
+def of_source(
+    source: KnownSource,
+    reader: Reader,
+    *,
+    other: Reader | None = None,
+    seed: int = 0,
+    limit: int = 100,
+    presets: Presets = NO_PRESETS,
+    entailment: str,
+) -> SuiteInputs:
+    """The inputs over these questions, with the entailment of this name."""
+    return SuiteInputs(
+        reader=CachedReader(reader, size=REMEMBERED),
+        other=None if other is None else CachedReader(other, size=REMEMBERED),
+        entailment=CachedEntailment(parts.entailment(entailment)),
+        seed=seed,
+        limit=limit,
+        source=source,
+        presets=presets,
+    )
+
+
+def worded(hops: int) -> str:
+    """The number of hops in words."""
+    return NUMBERS.get(hops, f"{hops} hops")

@@ -1,0 +1,180 @@
+"""What suites are given where the questions are those of a file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hopscope.lab.dataset import qrels
+from hopscope.lab.suites import files, inputs
+from hopscope.lab.suites.files import QuestionFile
+from hopscope.lab.suites.inputs import SuiteInputs
+from hopscope.lab.suites.known import Need
+from hopscope.lab.validity import item
+from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.retrievers import bm25
+from hopscope.runtime.types import Passage
+from tests.fakes import ScriptedReader
+
+TITLES = ("Alba", "Bruno", "Alba (town)")
+TEXTS = ("Alba was filmed by Bruno.", "Bruno was born in Lisbon.", "Alba is a town.")
+
+
+def lines(path: Path, *records: dict[str, Any]) -> str:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def plain(number: int, gold: int) -> dict[str, Any]:
+    """A question with so many gold passages of its own among three."""
+    return {
+        "id": f"q{number}",
+        "question": f"Where was person {number} born?",
+        "answers": [f"Town {number}"],
+        "passages": [
+            {
+                "title": f"T{number}",
+                "text": f"Passage {number} {place} about a person.",
+                "is_supporting": place < gold,
+            }
+            for place in range(3)
+        ],
+    }
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> QuestionFile:
+    """Three questions of two gold passages, one of one."""
+    golds = (2, 2, 1, 2)
+    return files.load(lines(tmp_path / "asked.jsonl", *map(plain, range(4), golds)))
+
+
+def of(source: QuestionFile) -> SuiteInputs:
+    return inputs.of_source(source, ScriptedReader([]), limit=2, entailment="lexical")
+
+
+def test_questions_are_told_apart_by_their_gold_passages(found: QuestionFile) -> None:
+    assert found.hops == (1, 2)
+    assert [len(found.questions(hops, 10)) for hops in (1, 2, 3)] == [1, 3, 0]
+    given = of(found)
+    assert (given.near(1), given.near(2), given.near(3), given.several) == (1, 2, 2, [2])
+    assert len(given.questions(2)) == 2
+    for one in found.known:
+        assert [one.is_gold(p) for p in one.candidates] == [i < one.hops for i in range(3)]
+        assert one.holds(one.candidates[:1]) == 1 / one.hops
+
+
+def test_the_file_s_own_passages_mislead_first_and_then_the_search(found: QuestionFile) -> None:
+    given = of(found)
+    [one] = found.questions(1, 1)
+    own = one.candidates[1:]
+    assert given.distractors(one, 2) == own
+    more = given.distractors(one, 4)
+    assert more[:2] == own
+    assert len({p.key for p in more}) == 4
+    assert not any(map(one.is_gold, more))
+    assert len(given.unrelated(one, 5)) == 5
+    assert [len(shown) for shown in given.single_passages(one)] == [0, 1, 1, 1]
+    assert [len(shown) for shown in given.single_passages(found.questions(2, 1)[0])] == [0, 2, 2, 2]
+
+
+def test_item_judges_the_candidates_that_the_file_gives(found: QuestionFile) -> None:
+    [one] = found.questions(1, 1)
+    listed = item.listed(of(found), one)
+    assert listed.candidates == one.candidates
+    assert listed.gold == {one.candidates[0].key}
+
+
+@pytest.mark.parametrize(
+    ("record", "gold"),
+    [
+        (
+            {
+                "_id": "h", "question": "Where?", "answer": "Lisbon",
+                "supporting_facts": [["Bruno", 0]],
+                "context": [["Alba", ["One.", " Two."]], ["Bruno", ["He is there."]]],
+            },
+            ["He is there."],
+        ),
+        (
+            # Two paragraphs of one title, of which one supports the answer.
+            {
+                "id": "2hop__1_2", "question": "Where?", "answer": "Lisbon",
+                "paragraphs": [
+                    {"title": "A", "paragraph_text": "First.", "is_supporting": False},
+                    {"title": "A", "paragraph_text": "Second.", "is_supporting": True},
+                ],
+            },
+            ["Second."],
+        ),
+        (
+            {
+                "id": "f", "question": "Where?", "golden_answers": ["Lisbon"],
+                "metadata": {
+                    "supporting_facts": {"title": ["B"], "sent_id": [0]},
+                    "context": {"title": ["A", "B"], "sentences": [["One."], ["Two."]]},
+                },
+            },
+            ["Two."],
+        ),
+    ],
+)  # fmt: skip
+def test_each_form_brings_its_passages(
+    tmp_path: Path, record: dict[str, Any], gold: list[str]
+) -> None:
+    [one] = files.load(lines(tmp_path / "asked.jsonl", record)).known
+    assert [passage.text for passage in one.gold] == gold
+    assert len(one.candidates) == 2
+
+
+def test_gold_passages_are_those_of_the_corpus_that_titles_or_judgments_name(
+    tmp_path: Path,
+) -> None:
+    corpus = bm25.from_passages(
+        [
+            Passage(id=f"p{at}", title=title, text=text)
+            for at, (title, text) in enumerate(zip(TITLES, TEXTS, strict=True))
+        ],
+        name="c",
+    )
+    asked = lines(
+        tmp_path / "asked.jsonl",
+        {"id": "1", "question": "Where?", "answers": ["Lisbon"], "supporting": ["Alba", "Bruno"]},
+        {"id": "2", "question": "Who?", "answers": ["Bruno"], "supporting": ["Nobody"]},
+    )
+    titled = files.load(asked, corpus=corpus)
+    [one] = titled.known
+    assert [passage.id for passage in one.gold] == ["p0", "p1"]
+    assert titled.left_out == {"no gold passage": 1}
+    queries = lines(tmp_path / "queries.jsonl", {"_id": "7", "text": "Where is Alba?"})
+    judged = tmp_path / "test.tsv"
+    judged.write_text("query-id\tcorpus-id\tscore\n7\tp2\t1\n7\tp1\t0\n")
+    beir = files.load(queries, corpus=corpus, labels=judged)
+    [one] = beir.known
+    assert [passage.id for passage in one.gold] == ["p2"]
+    assert set(beir.lacks) == {Need.ANSWERS, Need.CHAINS, Need.WORLD}
+
+
+def test_a_text_is_gold_whatever_id_an_index_gave_it(found: QuestionFile) -> None:
+    [one] = found.questions(1, 1)
+    again = one.gold[0].model_copy(update={"id": "doc-9"})
+    assert one.is_gold(again)
+    assert one.holds([again]) == 1
+
+
+def test_qrels_have_one_of_two_forms(tmp_path: Path) -> None:
+    file = tmp_path / "qrels"
+    file.write_text("q 0 a 2\nq 0 b 0\n\nr 0 c 1\n")
+    assert qrels.read(file) == {"q": ["a"], "r": ["c"]}
+    file.write_text("q a\n")
+    with pytest.raises(CorpusError, match="line 1: not `QUESTION 0 PASSAGE LABEL`"):
+        qrels.read(file)
+    with pytest.raises(CorpusError, match="cannot be read as qrels"):
+        qrels.read(tmp_path / "none")
+
+
+def test_without_passages_a_corpus_is_needed(tmp_path: Path) -> None:
+    asked = lines(tmp_path / "asked.jsonl", {"question": "Where?", "answers": ["Lisbon"]})
+    with pytest.raises(UsageError, match="has no passages to search: give --corpus INDEX"):
+        files.load(asked)
