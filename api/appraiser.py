@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from inspect import Parameter, signature
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from hopscope.runtime.ports import Entailment, Reader, UtilityMeter
-    from hopscope.runtime.types import Appraisal, GameValues, Provenance, Run
+    from hopscope.runtime.types import Appraisal, GameValues, GenerationRequest, Provenance, Run
     from hopscope.tracing.games.coalitions import Coalition, Game
     from hopscope.tracing.games.rule import CreditRule
 
@@ -178,7 +179,14 @@ class Appraiser:
         recall = Recall(run, provenance, stored)
         known = {meter: recall.known(meter) for meter in recall.meters}
         shares = appraisal.share(
-            run, self.meters, self.rules, provenance, games=games, known=known, calls=calls
+            run,
+            self.meters,
+            self.rules,
+            provenance,
+            games=games,
+            known=known,
+            calls=calls,
+            ask=self._ask,
         )
         return Appraised(shares.credits, self._appraisal(run, provenance, begun), shares.games)
 
@@ -204,6 +212,14 @@ class Appraiser:
             played.measure([EMPTY, played.full, *wanted])
             games.append(record(played, run.id, provenance))
         return Appraised([], self._appraisal(run, provenance, begun), games)
+
+    def _ask(self, requests: "Sequence[GenerationRequest]") -> None:
+        """Have the replies of all meters in the cache from one call. Where one of them is refused,
+        each meter asks for its own, and says why."""
+        from hopscope.runtime.errors import CapabilityError, ContextOverflowError
+
+        with suppress(CapabilityError, ContextOverflowError):
+            self.reader.generate(requests)
 
     def _appraisal(self, run: "Run", provenance: "Provenance", begun: float) -> "Appraisal":
         from hopscope.runtime.types import Appraisal

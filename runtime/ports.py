@@ -215,6 +215,18 @@ class CuttingMeter(Protocol):
         ...
 
 
+@runtime_checkable
+class ForetellingMeter(Protocol):
+    """A meter that knows beforehand which replies it asks its reader for, so that several meters
+    can ask for theirs in one call."""
+
+    def requests(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> list[GenerationRequest]:
+        """The requests with which `measure` begins; empty if what it asks is not known."""
+        ...
+
+
 class SampleAllocation(Protocol):
     """Decides, while a meter samples, which evidence sets get further replies."""
 

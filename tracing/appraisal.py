@@ -5,11 +5,19 @@ Credits follow from the run's record alone; only a replay game (see `replay`) ru
 again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hopscope.runtime.ports import UtilityMeter
-from hopscope.runtime.types import Credit, GameValues, Measurement, Provenance, Question, Run
+from hopscope.runtime.types import (
+    Credit,
+    GameValues,
+    GenerationRequest,
+    Measurement,
+    Provenance,
+    Question,
+    Run,
+)
 from hopscope.tracing import credit_budget
 from hopscope.tracing.credit import leave_one_out, trajectory
 from hopscope.tracing.games.coalitions import (
@@ -18,6 +26,7 @@ from hopscope.tracing.games.coalitions import (
     Coalition,
     Coalitions,
     Content,
+    Evidence,
     EvidenceValues,
     Game,
 )
@@ -41,6 +50,18 @@ class Shares(NamedTuple):
     games: list[GameValues]
 
 
+class _Measured(NamedTuple):
+    """What one meter measures."""
+
+    values: EvidenceValues
+    needed: list[Evidence]
+    played: list[Coalitions]
+    allowed_rules: list[tuple[CreditRule, ...]]
+    """Of each game played."""
+    reasons: Sequence[Mapping[str, str]]
+    """Why rules are left out, of each game played."""
+
+
 def appraise(
     run: Run,
     meters: Sequence[UtilityMeter],
@@ -62,6 +83,7 @@ def share(
     games: Sequence[Game] | None = None,
     known: Mapping[str, Mapping[Content, Measurement]] | None = None,
     calls: int | None = None,
+    ask: Callable[[Sequence[GenerationRequest]], object] | None = None,
 ) -> Shares:
     """The credits of all steps, or of the members of the given `games`.
 
@@ -79,12 +101,15 @@ def share(
         known: values by meter and evidence that were measured before and are not measured again.
         calls: the credit budget, the most replies that each meter draws; None for no limit. Rules
             that it does not suffice for are unmeasured.
+        ask: gets the replies that the meters will ask for, of all meters together, so that their
+            readers' cache has them from one call. Without a credit budget.
 
     Raises:
         ReaderError, EntailmentError: a model failed.
     """
     credits: list[Credit] = []
     recorded: list[GameValues] = []
+    measured: list[_Measured] = []
     if games is None:
         games = [over_steps(run)]
     for meter in meters:
@@ -106,6 +131,11 @@ def share(
         ]
         if calls is not None:
             values.leave(needed, f"the credit budget of {calls} calls does not suffice")
+        measured.append(_Measured(values, needed, played, allowed_rules, reasons))
+    if ask is not None and calls is None:
+        ask([request for each in measured for request in each.values.requests(each.needed)])
+    for values, needed, played, allowed_rules, reasons in measured:
+        meter = values.meter
         values.measure(needed)
         for coalitions, allowed, missing in zip(played, allowed_rules, reasons, strict=True):
             rows = _over_steps if coalitions.game.step is None else _over_passages

@@ -3,12 +3,13 @@
 import pytest
 
 from hopscope.runtime.types import Measurement, Provenance
-from hopscope.tracing.appraisal import appraise
+from hopscope.tracing.appraisal import appraise, share
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.coalitions import MIXED
 from hopscope.tracing.meters import grogu, seper
 from hopscope.tracing.reports.records import StepUtility, TotalUtility
 from hopscope.tracing.reports.report import report
+from hopscope.tracing.wrappers.cached import CachedReader
 from tests.fakes import (
     ENTAILS,
     NEUTRAL,
@@ -54,6 +55,24 @@ def test_a_chain_credits_the_last_hop_in_order_and_both_by_shapley() -> None:
     assert last.shapley == 0.5
     assert isinstance(whole, TotalUtility)
     assert (whole.before, whole.after) == (0, 1)
+
+
+def test_the_replies_of_all_meters_come_from_one_call() -> None:
+    """The entropy score needs no second look at an answer, so that the reader is asked once."""
+    answer = [reply("g", [-0.1], entropies=(0.4,))] * 4
+    asked = ReaderByEvidence(dict.fromkeys([(), ("x",), ("y",), ("x", "y")], answer))
+    reader = CachedReader(asked)
+    entailment = ScriptedEntailment({("g", "g"): ENTAILS})
+    meters = [
+        seper.build(reader, entailment, samples=4),
+        seper.build(reader, entailment, samples=4, kind="hard"),
+        grogu.build(reader, score="entropy"),
+    ]
+    together = share(
+        run_of("x", "y", answers=["g"]), meters, RULES, PROVENANCE, ask=reader.generate
+    )
+    assert {c.meter for c in together.credits} == {"seper", "seper_hard", "grogu"}
+    assert [len(call) for call in asked.generated] == [8]  # four contexts, sampled and greedy
 
 
 def test_without_retrieval_everything_is_exactly_zero() -> None:

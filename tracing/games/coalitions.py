@@ -15,8 +15,14 @@ from collections.abc import Iterable, Mapping, Set
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from hopscope.runtime.ports import CuttingMeter, SampleAllocation, SamplingMeter, UtilityMeter
-from hopscope.runtime.types import Measurement, Passage, Question, digest
+from hopscope.runtime.ports import (
+    CuttingMeter,
+    ForetellingMeter,
+    SampleAllocation,
+    SamplingMeter,
+    UtilityMeter,
+)
+from hopscope.runtime.types import GenerationRequest, Measurement, Passage, Question, digest
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.statistics.intervals import ValueInterval, combination
 
@@ -123,6 +129,13 @@ class EvidenceValues:
         """The evidence sets with a value."""
         return self._known.keys()
 
+    def requests(self, evidences: Iterable[Evidence]) -> list[GenerationRequest]:
+        """The replies that the meter will ask for to measure them, as far as it tells."""
+        unknown = self._unknown(evidences)
+        if not unknown or not isinstance(self.meter, ForetellingMeter):
+            return []
+        return self.meter.requests(self._question, list(unknown.values()))
+
     def measure(
         self, evidences: Iterable[Evidence], allocation: SampleAllocation | None = None
     ) -> None:
@@ -131,10 +144,7 @@ class EvidenceValues:
         Args:
             allocation: how many replies each gets, for a meter that samples.
         """
-        wanted = {
-            content(e): e for e in evidences if not isinstance(e, MissingEvidence | KnownEvidence)
-        }
-        unknown = {key: e for key, e in wanted.items() if key not in self._known}
+        unknown = self._unknown(evidences)
         if unknown:
             new = list(unknown.values())
             if allocation is not None and isinstance(self.meter, SamplingMeter):
@@ -142,6 +152,13 @@ class EvidenceValues:
             else:
                 measurements = self.meter.measure(self._question, new)
             self._known.update(zip(unknown, measurements, strict=True))
+
+    def _unknown(self, evidences: Iterable[Evidence]) -> dict[Content, tuple[Passage, ...]]:
+        """The evidence sets that have to be measured."""
+        wanted = {
+            content(e): e for e in evidences if not isinstance(e, MissingEvidence | KnownEvidence)
+        }
+        return {key: e for key, e in wanted.items() if key not in self._known}
 
     def leave(self, evidences: Iterable[Evidence], reason: str) -> None:
         """Give the evidence sets that have no value this reason for it."""

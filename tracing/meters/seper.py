@@ -206,6 +206,17 @@ class SePer:
             for level, context in zip(levels, contexts, strict=True)
         ]
 
+    def requests(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> list[GenerationRequest]:
+        """The samples of the first look; empty where others depend on replies before them."""
+        known = self.method == "sample" and self.thinking == "each"
+        if not known or not answers.distinct(question.answers):
+            return []
+        contexts = [cut(evidence, self.context_words) for evidence in evidences]
+        asked = self._requests(question, contexts).values()
+        return [request.model_copy(update={"n": self._sizes[0]}) for request in asked]
+
     def measure_by(
         self,
         question: Question,

@@ -21,6 +21,7 @@ from hopscope.runtime.ports import Display, Reader
 from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import (
     Generation,
+    GenerationRequest,
     Measurement,
     Passage,
     Question,
@@ -116,6 +117,12 @@ class GroGU:
         baseline, *confidences = self.confidences(question, [(), *evidences])
         return [self._measurement(confidence, baseline) for confidence in confidences]
 
+    def requests(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> list[GenerationRequest]:
+        """The greedy answers, also the one without evidence."""
+        return list(self._asked(question, [(), *evidences]).values())
+
     def confidences(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Confidence | Unmeasured]:
@@ -152,15 +159,24 @@ class GroGU:
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> dict[Content, Generation | Unmeasured]:
         """The greedy answer with each evidence set."""
-        requests = asking.requests(
-            question.text, evidences, n=1, temperature=0.0, max_tokens=self.max_tokens,
-            seed=self.seed,
-        )  # fmt: skip
+        requests = self._asked(question, evidences)
         replies = asking.generate(self.reader, list(requests.values()))
         return {
             key: reply if isinstance(reply, Unmeasured) else self._checked(reply[0])
             for key, reply in zip(requests, replies, strict=True)
         }
+
+    def _asked(
+        self, question: Question, evidences: Sequence[tuple[Passage, ...]]
+    ) -> dict[Content, GenerationRequest]:
+        return asking.requests(
+            question.text,
+            evidences,
+            n=1,
+            temperature=0.0,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+        )
 
     @staticmethod
     def _thinks(answers: Iterable[Generation | Unmeasured]) -> bool:
