@@ -219,6 +219,7 @@ exchanges = Table(
     Column("stop", JSON, nullable=False),
     Column("seed", Seed, nullable=False),
     Column("thought", AnyText),  # given with the request
+    Column("keeps", Text),
     Column("seconds", Double, nullable=False),
     Column("span_id", AnyText, nullable=False),
     ForeignKeyConstraint(["run", "step"], ["steps.run", "steps.position"], ondelete="CASCADE"),

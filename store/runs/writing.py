@@ -216,7 +216,7 @@ def _placed(
 
 def _exchange_row(exchange: Exchange) -> Row:
     request = exchange.request
-    row = request.model_dump(include={"n", "temperature", "max_tokens", "seed", "thought"})
+    row = request.model_dump(include={"n", "temperature", "max_tokens", "seed", "thought", "keeps"})
     own = {"seconds": exchange.seconds, "span_id": exchange.span_id}
     return row | own | {"stop": list(request.stop)}
 
