@@ -11,10 +11,17 @@ from hopscope.api import parts
 from hopscope.api.stored import find
 from hopscope.api.views import render
 from hopscope.cli.commands.show import RunSpec
-from hopscope.cli.options import code_options
+from hopscope.cli.options import code_options, outcomes
 from hopscope.cli.options.help import BUDGET, MEASURING, PLACES, SELECTION
 from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.models import ReaderSpec, ThinkingSpec, WorkflowName
+from hopscope.cli.options.outcomes import (
+    ArmNames,
+    CostTexts,
+    Objective,
+    ObjectiveName,
+    OutcomeFiles,
+)
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime.code_files import shown
@@ -32,6 +39,12 @@ class PolicyKind(StrEnum):
     value = "value"
     classifier = "classifier"
     tasr = "tasr"
+    route = "route"
+
+
+class Share(StrEnum):
+    all = "all"
+    set = "set"
 
 
 class Worth(StrEnum):
@@ -124,16 +137,6 @@ def _told(row: "DecisionOutcome") -> list[str]:
 
 @app.command("fit")
 def fit(
-    experiment: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            metavar="EXP",
-            help="The experiment whose runs to learn from.",
-            envvar="HOPSCOPE_BUDGET_FROM",
-            rich_help_panel=SELECTION,
-        ),
-    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -149,11 +152,21 @@ def fit(
         typer.Option(
             metavar="SPEC",
             help="For value: tokens=N, the mean tokens per question, the cost of deciding "
-            "included.",
+            "included. For route: UNIT=N of the objective, or SET:UNIT=N,... for sets; by default "
+            "the least that is as accurate as the best arm.",
             envvar="HOPSCOPE_BUDGET",
             rich_help_panel=BUDGET,
         ),
     ] = None,
+    per: Annotated[
+        Share,
+        typer.Option(
+            "--budget-per",
+            help="For route: whether each set has the budget for itself.",
+            envvar="HOPSCOPE_BUDGET_PER",
+            rich_help_panel=BUDGET,
+        ),
+    ] = Share.all,
     guarantee: Annotated[
         list[str] | None,
         typer.Option(
@@ -167,8 +180,26 @@ def fit(
         ),
     ] = None,
     kind: Annotated[
-        PolicyKind, typer.Option(help="The policy to learn.", envvar="HOPSCOPE_BUDGET_KIND")
-    ] = PolicyKind.value,
+        PolicyKind | None,
+        typer.Option(
+            help="The policy to learn; by default route from --outcomes, else value.",
+            envvar="HOPSCOPE_BUDGET_KIND",
+        ),
+    ] = None,
+    experiment: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="EXP",
+            help="The experiment whose runs to learn from.",
+            envvar="HOPSCOPE_BUDGET_FROM",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
+    given: OutcomeFiles = None,
+    arms: ArmNames = None,
+    cost: CostTexts = None,
+    objective: ObjectiveName = Objective.steps,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
     file: code_options.Files = None,
@@ -176,7 +207,7 @@ def fit(
     overwrite: Overwrite = False,
     db: Database = None,
 ) -> None:
-    """Learn a policy from an experiment, for --policy of `hopscope run` and `eval`."""
+    """Learn a policy from an experiment or from outcomes, for --policy of `run` and `eval`."""
     from hopscope.lab.budget.learning import learn
     from hopscope.lab.budget.promises.guarantee import learn_promised
     from hopscope.lab.budget.promises.report import told
@@ -185,6 +216,20 @@ def fit(
     from hopscope.tracing.learned.promise import parse_all
 
     risks = parse_all(guarantee or parts.lines("HOPSCOPE_GUARANTEES"))
+    if experiment and given:
+        raise UsageError("give either --from EXP or --outcomes FILE")
+    files = [] if experiment else outcomes.files(given)
+    kind = kind or (PolicyKind.route if files else PolicyKind.value)
+    if (kind is PolicyKind.route) != bool(files):
+        raise UsageError(
+            "a router is learned from --outcomes FILE, and other policies from --from EXP"
+        )
+    if kind is PolicyKind.route and not risks:
+        read = outcomes.Reading(files, outcomes.arms(arms), outcomes.costs(cost), objective.value)
+        _fit_route(read, budget, per, out, seed=seed, overwrite=overwrite)
+        return
+    if experiment is None:
+        raise UsageError("give --from EXP, the experiment to learn from, or --outcomes FILE")
     if risks and (budget or kind is not PolicyKind.value):
         raise UsageError(
             "--guarantee is for --kind value, in place of --budget; to limit tokens as well, give "
@@ -217,6 +262,53 @@ def fit(
     )
 
 
+def _fit_route(
+    read: outcomes.Reading,
+    budget: str | None,
+    per: Share,
+    out: Path,
+    *,
+    seed: int,
+    overwrite: bool,
+) -> None:
+    """Learn a router and write it."""
+    from hopscope.lab.budget.routing import budgets as budgeting
+    from hopscope.lab.budget.routing.fitting import Fitting, learn
+    from hopscope.lab.export.sheets import whole
+    from hopscope.runtime.errors import UsageError
+
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
+    check_free([out], overwrite=overwrite)
+    found = read.outcomes()
+    budgets = budgeting.parse(budget, unit=read.unit, option="--budget")
+    if per is Share.set:
+        budgets = budgeting.of_each(budgets, found.sets)
+    render.progress(f"learning from {len(found.rows)} questions")
+    source = ", ".join(file.name for file in read.files)
+    file = learn(found, budgets=budgets, fitting=Fitting(seed=seed), source=source).file
+    with whole(out) as unfinished:
+        unfinished.write_text(file.model_dump_json() + "\n", encoding="utf-8")
+    render.progress("")
+    figures: dict[str, Any] = file.learned
+    render.say(
+        f"accuracy {figures['utility']:.3f} with {figures[file.unit]:.2f} {file.unit} per question "
+        f"({figures['estimator']}); best arm {figures['best_arm']:.3f}"
+    )
+    _note_outcomes(found.left_out, found.assumed, file.unit)
+    render.note(
+        f"route policy of {len(found.rows)} questions written to {out}: use it with "
+        f"--policy route:{out}"
+    )
+
+
+def _note_outcomes(left_out: int, assumed: dict[str, str], unit: str) -> None:
+    if left_out:
+        render.note(f"{left_out} rows lack an arm and are left out")
+    for arm, source in assumed.items():
+        render.note(f"rows do not tell the {unit} of {arm}: {source}")
+
+
 def _tokens(budget: str | None) -> float:
     from hopscope.runtime import specs
     from hopscope.runtime.errors import UsageError
@@ -235,7 +327,33 @@ def _tokens(budget: str | None) -> float:
 
 @app.command("frontier")
 def frontier(
-    experiment: ExperimentName,
+    experiment: Annotated[
+        str | None,
+        typer.Argument(metavar="[EXP]", help="An experiment's name; not with --outcomes."),
+    ] = None,
+    given: OutcomeFiles = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            metavar="route:FILE",
+            help="With --outcomes: the router to judge.",
+            envvar="HOPSCOPE_BUDGET_ROUTE",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="SPEC",
+            help="With --outcomes: the mean cost at which to compare, UNIT=N, or SET:UNIT=N,... "
+            "for sets; by default that of the router's own price.",
+            envvar="HOPSCOPE_BUDGET_AT",
+            rich_help_panel=BUDGET,
+        ),
+    ] = None,
+    cost: CostTexts = None,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
     file: code_options.Files = None,
@@ -266,15 +384,25 @@ def frontier(
     db: Database = None,
     json: Json = False,
 ) -> None:
-    """Compare all policies' utility per cost on the runs of an experiment.
+    """Compare policies' utility per cost on the runs of an experiment, or judge a router.
 
-    Learned policies are tested on questions that they have not learned from.
+    Learned policies are tested on questions that they have not learned from. With --outcomes, the
+    router of --policy is compared with each arm, their random mixture and the oracle.
     """
     from hopscope.lab.budget import frontier as fronts
     from hopscope.lab.budget.fit import Fitting
     from hopscope.lab.budget.stored import of_experiment
     from hopscope.lab.budget.sweeps import sweep
+    from hopscope.runtime.errors import UsageError
 
+    if experiment and given:
+        raise UsageError("give either an experiment or --outcomes FILE")
+    files = [] if experiment else outcomes.files(given)
+    if files:
+        _judge(files, policy, at, cost, resamples=resamples, seed=seed, json=json)
+        return
+    if experiment is None:
+        raise UsageError("give an experiment, or --outcomes FILE and --policy route:FILE")
     check_free([plot] if plot else [], overwrite=overwrite)
     found = of_experiment(db, experiment, workflow, utility.value)
     swept = sweep(
@@ -293,6 +421,47 @@ def frontier(
     out = render.out()
     out.print(fronts.summary(compared, unit=by.value))
     out.print(fronts.grid(compared, unit=by.value))
+
+
+def _judge(
+    files: list[Path],
+    policy: str | None,
+    at: str | None,
+    cost: list[str] | None,
+    *,
+    resamples: int,
+    seed: int,
+    json: bool,
+) -> None:
+    """Judge a router on outcomes."""
+    from hopscope.lab.budget.routing import budgets, judging
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.specs import Spec
+    from hopscope.tracing.learned.files import read
+    from hopscope.tracing.learned.route_file import RouteFile
+
+    spec = Spec.parse(policy or "none")
+    if spec.name != "route" or not spec.argument:
+        raise UsageError("give the router to judge as --policy route:FILE")
+    file = read(RouteFile, Path(spec.argument), workflow="", reader="")
+    reading = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit)
+    found = reading.outcomes(file)
+    render.progress(f"routing {len(found.rows)} questions")
+    made = judging.judge(
+        found,
+        file,
+        policy=str(spec),
+        at=budgets.parse(at, unit=file.unit, option="--at"),
+        resamples=resamples,
+        seed=seed,
+    )
+    render.progress("")
+    if json:
+        render.print_json(made.model_dump(mode="json"))
+        return
+    out = render.out()
+    out.print("\n".join(judging.summary(made)))
+    out.print(judging.grid(made))
 
 
 def _draw(compared: "FrontierComparison", path: Path, unit: str, utility: str) -> None:

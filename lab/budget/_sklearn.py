@@ -7,6 +7,7 @@ from hopscope.runtime.errors import MissingExtraError
 
 class Sklearn(NamedTuple):
     DecisionTreeRegressor: Any
+    ExtraTreesRegressor: Any
     IsotonicRegression: Any
     LogisticRegression: Any
     RandomForestRegressor: Any
@@ -18,12 +19,16 @@ def sklearn() -> Sklearn:
         MissingExtraError: scikit-learn is not installed.
     """
     try:
-        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
         from sklearn.isotonic import IsotonicRegression
         from sklearn.linear_model import LogisticRegression
         from sklearn.tree import DecisionTreeRegressor
     except ImportError:
         raise MissingExtraError("learning a policy", "train") from None
     return Sklearn(
-        DecisionTreeRegressor, IsotonicRegression, LogisticRegression, RandomForestRegressor
+        DecisionTreeRegressor,
+        ExtraTreesRegressor,
+        IsotonicRegression,
+        LogisticRegression,
+        RandomForestRegressor,
     )

@@ -26,6 +26,7 @@ from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Record
 from hopscope.runtime.validation import first
+from hopscope.tracing.signals.gathering import confidence
 
 Floats = NDArray[np.float64]
 Unit = Literal["steps", "tokens", "seconds", "money"]
@@ -115,8 +116,8 @@ def read(
 ) -> Outcomes:
     """The rows of files that have a score and a cost of every arm.
 
-    A cost is the row's own, else the one in `costs`, else in `known`, else, in steps, what the name
-    of the arm tells (`STEPS_OF`) or AdaRAGUE reports (`PUBLISHED`).
+    A cost is the row's own, else the one in `costs`, else, in steps, what the name of the arm tells
+    (`STEPS_OF`), else the one in `known`, else, in steps, what AdaRAGUE reports (`PUBLISHED`).
 
     Args:
         arms: by default all that some row has.
@@ -181,29 +182,25 @@ def _priced(
 ) -> OutcomeRow:
     """The row with a cost of each arm."""
     costs = dict(row.costs.get(unit, {}))
-    for arm in arms:
-        if arm in costs:
-            continue
-        named = STEPS_OF if unit == "steps" else {}
-        published = PUBLISHED if unit == "steps" else {}
-        for source, table in (("given", given), ("the policy's", known)):
-            value = table.get((row.set, arm), table.get((None, arm)))
-            if value is not None:
-                costs[arm] = value
-                assumed[arm] = source
-                break
-        else:
-            if arm in named:
-                costs[arm] = named[arm]
-            elif (row.set, arm) in published:
-                costs[arm] = published[row.set, arm]
-                assumed[arm] = "AdaRAGUE's mean of the set"
-            else:
-                where = f" in {row.set}" if row.set else ""
-                raise UsageError(
-                    f"the {unit} of the arm {arm}{where} are not known: give --cost {arm}=N, or "
-                    f'rows with "{unit}": {{"{arm}": N}}'
-                )
+    places = ((row.set, arm) for arm in arms if arm not in costs)
+    for place, arm in places:
+        in_steps = unit == "steps"
+        sources: tuple[tuple[str | None, float | None], ...] = (
+            ("given", given.get((place, arm), given.get((None, arm)))),
+            (None, STEPS_OF.get(arm) if in_steps else None),
+            ("the policy's", known.get((place, arm), known.get((None, arm)))),
+            ("AdaRAGUE's mean of the set", PUBLISHED.get((place, arm)) if in_steps else None),
+        )
+        source, value = next((each for each in sources if each[1] is not None), (None, None))
+        if value is None:
+            where = f" in {place}" if place else ""
+            raise UsageError(
+                f"the {unit} of the arm {arm}{where} are not known: give --cost {arm}=N, or rows "
+                f'with "{unit}": {{"{arm}": N}}'
+            )
+        costs[arm] = value
+        if source:
+            assumed[arm] = source
     return row.model_copy(update={"costs": {**row.costs, unit: costs}})
 
 
@@ -273,20 +270,6 @@ class _Line(BaseModel):
             reasoning=self.closed_book_reasoning or self.reasoning,
             signals=confidence(self.logprobs, self.entropies) | self.signals,
         )
-
-
-def confidence(logprobs: Sequence[float], entropies: Sequence[float]) -> dict[str, float]:
-    """The signals of a draft's tokens, under the names of `tracing.signals.gathering`."""
-    found: dict[str, float] = {}
-    if entropies:
-        found["entropy"] = sum(entropies) / len(entropies)
-        found["max_entropy"] = max(entropies)
-    if logprobs:
-        chances = np.exp(logprobs)
-        found["logprob"] = sum(logprobs) / len(logprobs)
-        found["least_prob"] = float(chances.min())
-        found["margin"] = float(np.maximum(0.0, 2 * chances - 1).mean())
-    return found
 
 
 def _rows(path: Path) -> list[OutcomeRow]:

@@ -15,9 +15,9 @@ class LearnedFile(Record):
     """The fields of every learned file."""
 
     workflow: str
-    """The only workflow that the policy fits."""
+    """The only workflow that the policy fits; empty for all."""
     reader: str
-    """The only reader that it fits: name and revision."""
+    """The only reader that it fits, by name and revision; empty for all."""
     learned: dict[str, JsonValue] = Field(default_factory=dict)
     """The training runs and statistics."""
     promise: Promise | None = None
@@ -46,7 +46,7 @@ def read(kind: type[AnyLearnedFile], path: Path, *, workflow: str, reader: str) 
         ("workflow", policy.workflow, workflow),
         ("reader", policy.reader, reader),
     ):
-        if its != given:
+        if its and its != given:
             raise UsageError(
                 f"policy {path} was learned for the {what} {its} and does not fit {given}: "
                 f"use it with {its}, or learn another with `hopscope budget fit`"
@@ -56,5 +56,7 @@ def read(kind: type[AnyLearnedFile], path: Path, *, workflow: str, reader: str) 
 
 def _recipe(kind: type[LearnedFile], path: Path) -> str:
     name = kind.model_fields["kind"].default
+    if name == "route":
+        return f"`hopscope budget fit --outcomes OUTCOMES --out {path}`"
     option = "--budget tokens=N" if name == "value" else f"--kind {name}"
     return f"`hopscope budget fit --from EXPERIMENT {option} --out {path}`"

@@ -117,7 +117,7 @@ def _thought(moment: Moment) -> dict[str, float]:
     if not written:
         return {}
     last = normalise(written[-1].text)
-    confidence = _confidence(written[-1])
+    confidence = confidence_of(written[-1])
     return {
         "thought_words": len(last.split()),
         "thought_repeats": float(any(normalise(each.text) == last for each in written[:-1])),
@@ -148,7 +148,7 @@ def _draft(moment: Moment, reader: Reader) -> dict[str, float]:
     }
     if written := _written(moment):
         values["draft_in_thought"] = float(contains(written[-1].text, now.text))
-    return values | _confidence(now)
+    return values | confidence_of(now)
 
 
 def _change(moment: Moment, reader: Reader) -> dict[str, float]:
@@ -161,7 +161,7 @@ def _change(moment: Moment, reader: Reader) -> dict[str, float]:
         return values
     then = draft(moment, reader, earlier)
     values["repeats"] = float(same(now, then))
-    after, before = _confidence(now), _confidence(then)
+    after, before = confidence_of(now), confidence_of(then)
     for name in ("entropy", "least_prob"):
         if name in after and name in before:
             values[f"{name}_change"] = after[name] - before[name]
@@ -171,15 +171,20 @@ def _change(moment: Moment, reader: Reader) -> dict[str, float]:
     return values
 
 
-def _confidence(text: Generation) -> dict[str, float]:
-    """The reader's confidence in its tokens."""
-    values: dict[str, float] = {}
-    if text.entropies:
-        values["entropy"] = sum(text.entropies) / len(text.entropies)
-        values["max_entropy"] = max(text.entropies)
+def confidence_of(text: Generation) -> dict[str, float]:
+    """The reader's confidence in the tokens of its text; of an empty text in its end."""
     logprobs: Sequence[float] = text.logprobs
     if not logprobs and text.end_logprob is not None:
         logprobs = (text.end_logprob,)
+    return confidence(logprobs, text.entropies)
+
+
+def confidence(logprobs: Sequence[float], entropies: Sequence[float]) -> dict[str, float]:
+    """What log-probabilities and entropies of tokens, in nats, say; nothing without them."""
+    values: dict[str, float] = {}
+    if entropies:
+        values["entropy"] = sum(entropies) / len(entropies)
+        values["max_entropy"] = max(entropies)
     if logprobs:
         values["logprob"] = sum(logprobs) / len(logprobs)
         values["least_prob"] = exp(min(logprobs))

@@ -136,6 +136,13 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("frontier", "none", "--plot", ".", "--overwrite"), ". is a folder: name a file"),
         (("frontier", "none", "--plot", "p" * 300), "cannot be written: File name too long"),
         (("frontier", "none", "--plot", "r.db/p.svg"), "cannot be written: Not a directory"),
+        (("fit", "--out", "p.json"), "or --outcomes FILE"),
+        (("fit", "--kind", "route", "--from", "e", "--out", "p.json"), "learned from --outcomes"),
+        (("fit", "--outcomes", "o", "--from", "e", "--out", "p.json"), "either --from EXP or"),
+        (("fit", "--outcomes", "o", "--out", "p.json"), "o cannot be read"),
+        (("frontier", "--outcomes", "o"), "give the router to judge as --policy route:FILE"),
+        (("frontier", "--outcomes", "o", "--policy", "route:p.json"), "--outcomes OUTCOMES"),
+        (("frontier", "e", "--outcomes", "o"), "give either an experiment or"),
         (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
     ],
 )
@@ -152,3 +159,36 @@ def test_budget_commands_say_what_is_wrong(
     code, out, err = call(capsys, "budget", *arguments)
     assert (code, out) == (2, "")
     assert told in err
+
+
+def test_a_router_is_learned_from_outcomes_and_judged_on_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One retrieval is right where the draft hedges; nulls and other fields do no harm."""
+    pytest.importorskip("sklearn")
+    rows = [
+        {
+            "question": f"Who founded town {n}?",
+            "answers": ["Ina Dorn"],
+            "dataset": "towns",
+            "predictions": {"none": ["It is unknown", "Ina Dorn"][n % 2], "one": "Ina Dorn"},
+            "accurate": None,
+            "other": n,
+        }
+        for n in range(60)
+    ]
+    path, out = tmp_path / "outcomes.jsonl", tmp_path / "route.json"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    given = ("budget", "fit", "--outcomes", str(path), "--out", str(out))
+    code, told, err = call(capsys, *given, "--budget", "steps=.5", "--budget-per", "set")
+    assert code == 0
+    assert "accuracy" in told
+    assert f"use it with --policy route:{out}" in err
+    judged = ("budget", "frontier", "--outcomes", str(path), "--policy", f"route:{out}")
+    code, told, _ = call(capsys, *judged, "--json")
+    assert code == 0
+    shipped = json.loads(told)["sets"][0]["shipped"]
+    assert (shipped["accuracy"], shipped["cost"]) == (pytest.approx(1), pytest.approx(0.5))
+    assert shipped["difference"] == pytest.approx(0.25), "half of the rows are right without"
+    code, told, _ = call(capsys, *judged, "--at", "steps=.5")
+    assert "towns" in told

@@ -1,0 +1,110 @@
+"""Options of commands that read outcomes of arms on questions."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from hopscope.cli.options.help import BUDGET, SELECTION
+
+if TYPE_CHECKING:
+    from hopscope.lab.budget.outcomes import Cost, Outcomes, Unit
+    from hopscope.tracing.learned.route_file import RouteFile
+
+
+class Objective(StrEnum):
+    steps = "steps"
+    tokens = "tokens"
+    seconds = "seconds"
+    money = "money"
+
+
+OutcomeFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--outcomes",
+        metavar="FILE",
+        help="In place of an experiment: JSON lines of questions with what each arm scored and "
+        "cost; repeatable. [env var: HOPSCOPE_OUTCOMES, one a line]",
+        rich_help_panel=SELECTION,
+    ),
+]
+ArmNames = Annotated[
+    str | None,
+    typer.Option(
+        "--arms",
+        metavar="NAMES",
+        help="With --outcomes: the arms to choose among, separated by commas; by default all.",
+        envvar="HOPSCOPE_BUDGET_ARMS",
+        rich_help_panel=SELECTION,
+    ),
+]
+CostTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cost",
+        metavar="ARM=N",
+        help="With --outcomes: the cost of an arm where rows do not tell it, or SET:ARM=N in one "
+        "set; repeatable. [env var: HOPSCOPE_BUDGET_COSTS, one a line]",
+        rich_help_panel=BUDGET,
+    ),
+]
+ObjectiveName = Annotated[
+    Objective,
+    typer.Option(
+        "--objective",
+        help="With --outcomes: the cost to save.",
+        envvar="HOPSCOPE_OBJECTIVE",
+        rich_help_panel=BUDGET,
+    ),
+]
+
+
+def files(given: list[Path] | None) -> list[Path]:
+    """The files of `--outcomes`, else of its environment variable."""
+    from hopscope.api import parts
+
+    return given or [Path(line) for line in parts.lines("HOPSCOPE_OUTCOMES")]
+
+
+class Reading(NamedTuple):
+    """Files of outcomes, and how to read them."""
+
+    files: Sequence[Path]
+    arms: Sequence[str]
+    costs: "Sequence[Cost]"
+    unit: "Unit"
+
+    def outcomes(self, policy: "RouteFile | None" = None) -> "Outcomes":
+        """The rows; what they do not tell of costs, the policy may have learned.
+
+        Raises:
+            UsageError: as `lab.budget.outcomes.read`.
+            CorpusError: likewise.
+        """
+        from hopscope.lab.budget import outcomes
+
+        learned: dict[tuple[str | None, str], float] = {}
+        for name, costs in policy.costs.items() if policy else ():
+            learned |= {(name or None, arm): value for arm, value in costs.items()}
+        return outcomes.read(
+            self.files, unit=self.unit, arms=self.arms, costs=self.costs, known=learned
+        )
+
+
+def costs(given: list[str] | None) -> "list[Cost]":
+    """The costs of `--cost`, else of its environment variable.
+
+    Raises:
+        UsageError: one is malformed.
+    """
+    from hopscope.api import parts
+    from hopscope.lab.budget.outcomes import cost
+
+    return [cost(text) for text in given or parts.lines("HOPSCOPE_BUDGET_COSTS")]
+
+
+def arms(given: str | None) -> list[str]:
+    return [name.strip() for name in (given or "").split(",") if name.strip()]

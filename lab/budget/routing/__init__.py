@@ -1,0 +1,1 @@
+"""A router learned from outcomes: fitting, judging and moving it to other questions."""
