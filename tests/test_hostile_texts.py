@@ -176,6 +176,7 @@ ELSEWHERE = {
     "store.traces.ours": "the last characters of a text",
     "store.importers.servers": "the user's own address",
     "tracing.asking.cut_off": "our own names of estimators",
+    "tracing.learned.promise": "the user's own",
 }
 """Modules with expressions that the table does not name, and why."""
 

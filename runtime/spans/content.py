@@ -84,6 +84,8 @@ def request(model: str, asked: GenerationRequest, *, capture: bool) -> Attribute
         "n": asked.n,
         "stop": [text(stop) for stop in asked.stop],
     }
+    if asked.keeps:
+        settings["keeps"] = asked.keeps
     attributes: Attributes = {
         keys.SPAN_KIND: keys.LLM,
         keys.OPERATION: keys.CHAT,
