@@ -122,16 +122,17 @@ def _told(row: "DecisionOutcome") -> list[str]:
     ]
     if decided.gain is not None:
         between = f"[{decided.low:+.3f}, {decided.high:+.3f}]" if decided.low is not None else ""
-        lines.append(
-            f"     predicted gain {decided.gain:+.3f} {between} for {decided.cost:.0f} tokens at "
-            f"{decided.price:.2g} each"
-        )
+        price = ""
+        if decided.cost is not None and decided.price is not None:
+            price = f" for {decided.cost:.0f} tokens at {decided.price:.2g} each"
+        lines.append(f"     predicted gain {decided.gain:+.3f} {between}{price}")
     if decided.signals:
         told = ", ".join(f"{name} {value:.3g}" for name, value in decided.signals.items())
         lines.append(f"     {told}")
     realised = f"{row.gain:+.3f}" if row.gain is not None else f"unknown: {row.reason}"
     regret = f", regret {row.regret:.3f}" if row.regret is not None else ""
     lines.append(f"     realised gain {realised}, {row.tokens} tokens{regret}")
+    lines.append(f"     {render.plain(row.sentence)}")
     return lines
 
 

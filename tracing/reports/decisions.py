@@ -7,6 +7,7 @@ minus the belief at the decision. A decision to stop has no realised gain.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from hopscope.runtime.execution.step import LIMIT
 from hopscope.runtime.types import Credit, Decision, Record, Run
 
 NOT_RUN = "going on was not tried"
@@ -28,6 +29,8 @@ class DecisionOutcome(Record):
     regret: float | None
     """The advantage that stopping here would have had, at the decision's price; 0 if retrieving
     was right."""
+    sentence: str
+    """Why a search was made or not, in plain English."""
 
 
 class Levels(NamedTuple):
@@ -76,7 +79,23 @@ def explain(run: Run, credits: Iterable[Credit]) -> list[DecisionOutcome]:
                 gain=gain,
                 reason=reason,
                 tokens=tokens,
+                sentence=sentence(step.decision),
                 regret=None if gain is None else max(0.0, price * tokens - gain),
             )
         )
     return outcomes
+
+
+def sentence(decided: Decision) -> str:
+    """Why a search was made or not, in plain English."""
+    act = "It searched" if decided.retrieve else "It did not search"
+    if decided.policy.startswith(LIMIT):
+        return f"{act}, because a limit of the run was reached: {decided.reason}."
+    if decided.gain is None or decided.cost is None or decided.price is None:
+        return f"{act}, because {decided.reason}."
+    worth = "more" if decided.retrieve else "no more"
+    return (
+        f"{act}, because going on was expected to gain {max(0.0, decided.gain):.2f} of a right "
+        f"answer, {worth} than the {decided.price * decided.cost:.2f} that {decided.cost:.0f} "
+        "tokens must bring."
+    )

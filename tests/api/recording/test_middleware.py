@@ -3,6 +3,7 @@ declined where they are not worth it, and the run tells why."""
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
@@ -16,6 +17,7 @@ from hopscope.runtime.types import Decision, Generation, Usage
 from hopscope.tracing.reports import decisions
 from tests.api.recording.shelf import GOLD, PASSAGES, QUESTION, answers, calls, look_up, model
 from tests.fakes import ScriptedReader
+from tests.tracing.policies.routers import route
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +124,16 @@ def test_what_a_policy_asks_is_part_of_the_run(store: hopscope.Store) -> None:
     assert asked == [1, 1]
     assert run.usage.calls == 5  # three of the agent
     assert PASSAGES["Elsa Wilby"] in reader.generated[-1][0].prompt.text
+
+
+def test_a_router_chooses_once(store: hopscope.Store, tmp_path: Path) -> None:
+    """By the question alone it needs no reader; its arm `one` allows one search."""
+    guard = hopscope.middleware(route(tmp_path) + ",draft=false", tools=["search"])
+    said = [calls("Elsa Wilby"), calls("Orlin Games"), answers()]
+    _, run = told(store, synchronous, guard, *said)
+    assert [allowed for _, allowed in made(run)] == [True, False]
+    last = decisions.explain(run, [])[-1]
+    assert last.sentence.startswith("It did not search, because one was chosen before the first")
 
 
 def test_a_policy_without_its_reader_says_so(store: hopscope.Store) -> None:

@@ -40,11 +40,10 @@ class RoutePolicy:
         )
         if earlier is not None and ARM in earlier.signals:
             arm = int(earlier.signals[ARM])
-            allowed = self._allowed(arm, moment.retrievals)
             return Decision(
                 policy=self.name,
-                retrieve=allowed,
-                reason=f"routed to {self.file.arms[arm]} before the first retrieval",
+                retrieve=self._allowed(arm, moment.retrievals),
+                reason=f"{self.file.arms[arm]} was chosen before the first retrieval",
                 signals={ARM: arm},
             )
         found = self.file.route(self._asked(moment, reader))
@@ -84,12 +83,13 @@ class RoutePolicy:
 
     def _reason(self, found: Route) -> str:
         worth = ", ".join(
-            f"{arm} {utility:.2f} for {cost:.2g}"
+            f"{utility:.2f} by {arm} for {cost:.2g}"
             for arm, utility, cost in zip(self.file.arms, found.utilities, found.costs, strict=True)
         )
+        unit = self.file.unit.removesuffix("s")
         return (
-            f"{self.file.arms[found.arm]} is worth most at {found.price:.2g} per "
-            f"{self.file.unit}: {worth}"
+            f"{self.file.arms[found.arm]} is worth most at {found.price:.2g} a {unit}: predicted "
+            f"are {worth} {self.file.unit}"
         )
 
 
