@@ -16,6 +16,7 @@ from hopscope.cli.options.help import BUDGET, MEASURING, PLACES, SELECTION
 from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.models import ReaderSpec, ThinkingSpec, WorkflowName
 from hopscope.cli.options.outcomes import (
+    AdaptFile,
     ArmNames,
     CostTexts,
     Objective,
@@ -198,6 +199,7 @@ def fit(
         ),
     ] = None,
     given: OutcomeFiles = None,
+    adapt: AdaptFile = None,
     arms: ArmNames = None,
     cost: CostTexts = None,
     objective: ObjectiveName = Objective.steps,
@@ -227,7 +229,7 @@ def fit(
         )
     if kind is PolicyKind.route and not risks:
         read = outcomes.Reading(files, outcomes.arms(arms), outcomes.costs(cost), objective.value)
-        _fit_route(read, budget, per, out, seed=seed, overwrite=overwrite)
+        _fit_route(read, adapt, budget, per, out, seed=seed, overwrite=overwrite)
         return
     if experiment is None:
         raise UsageError("give --from EXP, the experiment to learn from, or --outcomes FILE")
@@ -265,6 +267,7 @@ def fit(
 
 def _fit_route(
     read: outcomes.Reading,
+    adapt: Path | None,
     budget: str | None,
     per: Share,
     out: Path,
@@ -282,12 +285,15 @@ def _fit_route(
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
     found = read.outcomes()
+    few = None
+    if adapt is not None:
+        few = read._replace(files=[adapt], arms=found.arms).outcomes()
     budgets = budgeting.parse(budget, unit=read.unit, option="--budget")
     if per is Share.set:
-        budgets = budgeting.of_each(budgets, found.sets)
+        budgets = budgeting.of_each(budgets, (few or found).sets)
     render.progress(f"learning from {len(found.rows)} questions")
     source = ", ".join(file.name for file in read.files)
-    file = learn(found, budgets=budgets, fitting=Fitting(seed=seed), source=source).file
+    file = learn(found, budgets=budgets, adapt=few, fitting=Fitting(seed=seed), source=source).file
     with whole(out) as unfinished:
         unfinished.write_text(file.model_dump_json() + "\n", encoding="utf-8")
     render.progress("")

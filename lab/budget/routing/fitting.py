@@ -44,6 +44,8 @@ class Fitting:
     """Settings of learning."""
 
     _: KW_ONLY
+    levels: tuple[Level, ...] = LEVELS
+    """Of texts to learn from; each must be there in `LEAST` rows."""
     trees: int = 120
     leaf: int = 10
     """Least questions in a leaf."""
@@ -56,6 +58,8 @@ class Fitting:
     words: int = 100
     """Most frequent words of the questions, as inputs where there is no draft."""
     folds: int = 5
+    adapting: float = 4.0
+    """How much a row to adapt to counts, against the others' 1."""
     prices: int = 40
     """Prices to try, besides 0."""
     seed: int = 0
@@ -84,12 +88,15 @@ def learn(
     outcomes: Outcomes,
     *,
     budgets: Mapping[str, float] | None = None,
+    adapt: Outcomes | None = None,
     fitting: Fitting | None = None,
     source: str = "",
 ) -> Learned:
     """Learn a router.
 
     Args:
+        adapt: a few rows like those to come. They count more than the others, and the price of all
+            questions is chosen for them.
         budgets: mean cost of a question, by set; under the empty name that of all questions.
             Without one, the highest price that loses nothing against the best arm is taken.
 
@@ -98,40 +105,51 @@ def learn(
         MissingExtraError: scikit-learn is not installed.
     """
     fitting, budgets = fitting or Fitting(), budgets or {}
+    learners = len(outcomes.rows)
+    sets = (outcomes if adapt is None else adapt).sets
+    if adapt is not None:
+        outcomes = joined(outcomes, adapt)
+    weights = np.where(np.arange(len(outcomes.rows)) < learners, 1.0, fitting.adapting)
     if len(outcomes.rows) < LEAST:
         raise UsageError(f"{len(outcomes.rows)} rows are too few to learn from: {LEAST} are needed")
     if len(outcomes.arms) < 2:
         raise UsageError(f"a router needs two arms or more, and there is only {outcomes.arms[0]}")
-    if unknown := set(budgets) - {"", *outcomes.sets}:
+    if unknown := set(budgets) - {"", *sets}:
         raise UsageError(
             f"no row is of the set {', '.join(sorted(unknown))}; there are "
-            f"{', '.join(filter(None, outcomes.sets)) or 'no sets'}"
+            f"{', '.join(filter(None, sets)) or 'no sets'}"
         )
     means = mean_costs(outcomes)
     base = np.array([[means[row.set][arm] for arm in outcomes.arms] for row in outcomes.rows])
     utilities, costs = np.zeros(base.shape), base.copy()
     models = []
     folds = _folds(outcomes, fitting)
-    for level in LEVELS:
+    for level in fitting.levels:
         places = [i for i, row in enumerate(outcomes.rows) if level in asked(row).levels]
         if len(places) < LEAST:
             break
-        fitted = _fit_level(level, outcomes.of(places), base[places], folds[places], fitting)
+        fitted = _fit_level(
+            level, outcomes.of(places), base[places], folds[places], weights[places], fitting
+        )
         models.append(fitted.model)
         utilities[places], costs[places] = fitted.utilities, base[places] + fitted.surcharges
     found = Predicted(utilities, np.maximum(0.0, costs))
+    if adapt is not None:  # prices and figures are for questions like these
+        outcomes = outcomes.of(range(learners, len(outcomes.rows)))
+        found = Predicted(*(each[learners:] for each in found))
     frontier = [_point(outcomes, found, price) for price in price_grid(outcomes, fitting.prices)]
     price = _price(outcomes, found, frontier, budgets.get(""))
     chosen = _point(outcomes, found, price)
     best = float(outcomes.scores.mean(axis=0).max())
     figures: dict[str, JsonValue] = {
         "source": source,
-        "questions": len(outcomes.rows),
+        "questions": learners,
+        "adapted_to": 0 if adapt is None else len(adapt.rows),
         "seed": fitting.seed,
         "utility": round(chosen.utility, 6),
         outcomes.unit: round(chosen.cost, 4),
         "best_arm": round(best, 6),
-        "brier": _brier(outcomes, utilities),
+        "brier": _brier(outcomes, found.utilities),
         "estimator": f"{fitting.folds}-fold cross-validation",
     }
     file = RouteFile(
@@ -150,6 +168,20 @@ def learn(
         learned=figures,
     )
     return Learned(file, found)
+
+
+def joined(outcomes: Outcomes, others: Outcomes) -> Outcomes:
+    """The rows of both.
+
+    Raises:
+        UsageError: their arms or units differ.
+    """
+    if set(outcomes.arms) != set(others.arms) or outcomes.unit != others.unit:
+        raise UsageError(
+            f"the rows to adapt to are of {', '.join(others.arms)} by {others.unit}, and the "
+            f"others of {', '.join(outcomes.arms)} by {outcomes.unit}"
+        )
+    return outcomes.model_copy(update={"rows": outcomes.rows + others.rows})
 
 
 def mean_costs(outcomes: Outcomes) -> dict[str, dict[str, float]]:
@@ -266,7 +298,12 @@ class _Level(NamedTuple):
 
 
 def _fit_level(
-    level: Level, outcomes: Outcomes, base: Floats, folds: NDArray[np.int64], fitting: Fitting
+    level: Level,
+    outcomes: Outcomes,
+    base: Floats,
+    folds: NDArray[np.int64],
+    weights: Floats,
+    fitting: Fitting,
 ) -> _Level:
     rows = [asked(row) for row in outcomes.rows]
     names = _inputs(level, rows, fitting)
@@ -282,14 +319,14 @@ def _fit_level(
         held = folds == fold
         if not held.any() or held.all():
             continue
-        part = _fit_members(blank, matrix[~held], scores[~held], fitting)
+        part = _fit_members(blank, matrix[~held], scores[~held], weights[~held], fitting)
         raw[held] = part.raw(matrix[held])
         if varies:
-            costs = _forest(matrix[~held], beyond[~held], fitting)
+            costs = _forest(matrix[~held], beyond[~held], weights[~held], fitting)
             surcharges[held] = part.model_copy(update={"costs": costs}).surcharges(matrix[held])
-    platt = tuple(_platt(raw[:, arm], scores[:, arm]) for arm in range(scores.shape[1]))
+    platt = tuple(_platt(raw[:, arm], scores[:, arm], weights) for arm in range(scores.shape[1]))
     utilities = calibrated(raw, platt)
-    whole = _fit_members(blank, matrix, scores, fitting)
+    whole = _fit_members(blank, matrix, scores, weights, fitting)
     model = RouteModel(
         level=level,
         names=names,
@@ -300,7 +337,7 @@ def _fit_level(
         intercepts=whole.intercepts,
         platt=platt,
         gains=_bins(utilities, scores),
-        costs=_forest(matrix, beyond, fitting) if varies else (),
+        costs=_forest(matrix, beyond, weights, fitting) if varies else (),
     )
     return _Level(model, utilities, surcharges)
 
@@ -327,29 +364,33 @@ def _median(name: str, values: Sequence[float]) -> float:
     return 0.0 if name.startswith((SET, WORD)) else float(np.median(values))
 
 
-def _fit_members(blank: RouteModel, matrix: Floats, scores: Floats, fitting: Fitting) -> RouteModel:
+def _fit_members(
+    blank: RouteModel, matrix: Floats, scores: Floats, weights: Floats, fitting: Fitting
+) -> RouteModel:
     """The members on some rows, not calibrated."""
     spread = matrix.std(axis=0)
     binary = [name.startswith((SET, WORD)) for name in blank.names]
     scales = np.where(binary, 1.0, np.where(spread > 0, spread / fitting.scale, 1.0))
     scaled = (matrix - np.array(blank.medians)) / scales
-    linear = [_linear(scaled, scores[:, arm], fitting) for arm in range(scores.shape[1])]
+    linear = [_linear(scaled, scores[:, arm], weights, fitting) for arm in range(scores.shape[1])]
     return blank.model_copy(
         update={
             "scales": tuple(scales.tolist()),
-            "trees": _forest(matrix, scores, fitting),
+            "trees": _forest(matrix, scores, weights, fitting),
             "weights": tuple(tuple(row) for row in np.round([w for w, _ in linear], 7).T.tolist()),
             "intercepts": tuple(each for _, each in linear),
         }
     )
 
 
-def _linear(scaled: Floats, score: Floats, fitting: Fitting) -> tuple[Floats, float]:
+def _linear(
+    scaled: Floats, score: Floats, weights: Floats, fitting: Fitting
+) -> tuple[Floats, float]:
     """Weights and intercept. A score between 0 and 1 counts as both, in its shares."""
-    mean = float(score.mean())
+    mean = float(np.average(score, weights=weights))
     if not 0 < mean < 1:
         return np.zeros(scaled.shape[1]), float(log_odds(np.array([mean]))[0])
-    shares = np.concatenate([score, 1 - score])
+    shares = np.concatenate([score * weights, (1 - score) * weights])
     taken = shares > 0
     labels = np.repeat([1, 0], len(score))[taken]
     model = sklearn().LogisticRegression(C=fitting.strength, max_iter=500)
@@ -357,12 +398,13 @@ def _linear(scaled: Floats, score: Floats, fitting: Fitting) -> tuple[Floats, fl
     return model.coef_[0], round(float(model.intercept_[0]), 7)
 
 
-def _platt(raw: Floats, score: Floats) -> tuple[float, float]:
+def _platt(raw: Floats, score: Floats, weights: Floats) -> tuple[float, float]:
     """Slope and intercept of the log-odds, out of fold (Platt 1999); a falling one is not taken."""
-    weights, intercept = _linear(log_odds(raw)[:, None], score, Fitting(strength=1e6))
-    slope = float(weights[0])
+    slopes, intercept = _linear(log_odds(raw)[:, None], score, weights, Fitting(strength=1e6))
+    slope = float(slopes[0])
     if slope <= 0:
-        return 0.0, float(log_odds(np.array([score.mean()]))[0])
+        mean = np.average(score, weights=weights)
+        return 0.0, float(log_odds(np.array([mean]))[0])
     return round(slope, 6), round(intercept, 6)
 
 
@@ -382,14 +424,16 @@ def _bins(utilities: Floats, scores: Floats) -> tuple[Bin, ...]:
     return tuple(found)
 
 
-def _forest(matrix: Floats, target: Floats, fitting: Fitting) -> tuple[ArmTree, ...]:
+def _forest(
+    matrix: Floats, target: Floats, weights: Floats, fitting: Fitting
+) -> tuple[ArmTree, ...]:
     model = sklearn().ExtraTreesRegressor(
         n_estimators=fitting.trees,
         min_samples_leaf=fitting.leaf,
         max_features=fitting.share,
         random_state=fitting.seed,
     )
-    model.fit(matrix, target)
+    model.fit(matrix, target, sample_weight=weights)
     return tuple(_tree(each.tree_) for each in model.estimators_)
 
 

@@ -112,15 +112,50 @@ def judge(
             f"of {', '.join(outcomes.arms)} by {outcomes.unit}"
         )
     outcomes = outcomes.model_copy(update={"arms": file.arms})
+    questions = [asked(row) for row in outcomes.rows]
+    utilities, costs = file.predict(questions)
+    levels = [file.model(each.levels).level for each in questions]
+    return compare(
+        outcomes,
+        utilities,
+        costs,
+        shipped=[file.price_of(row.set) for row in outcomes.rows],
+        policy=policy,
+        levels={level: levels.count(level) for level in dict.fromkeys(levels)},
+        at=at,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def compare(
+    outcomes: Outcomes,
+    utilities: Floats,
+    costs: Floats,
+    *,
+    shipped: Sequence[float],
+    policy: str = "route",
+    levels: Mapping[str, int] | None = None,
+    at: Mapping[str, float] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> RouteFrontier:
+    """The frontier of predictions.
+
+    Args:
+        utilities: predicted, (question, arm), as are `costs`.
+        shipped: the price of each question.
+        levels: questions by the level of texts that was used.
+
+    Raises:
+        UsageError: a set in `at` has no row.
+    """
     at = at or {}
     if unknown := set(at) - {POOLED, *outcomes.sets}:
         raise UsageError(f"no row is of the set {', '.join(sorted(unknown))}")
-    questions = [asked(row) for row in outcomes.rows]
-    utilities, costs = file.predict(questions)
     names = np.array([row.set for row in outcomes.rows])
     prices = price_grid(outcomes, PRICES)
-    shipped = np.array([file.price_of(name) for name in names])
-    paid = np.vstack([shipped, *(np.full(len(names), price) for price in prices)])
+    paid = np.vstack([np.array(shipped), *(np.full(len(names), price) for price in prices)])
     chosen = np.array([choose(utilities, costs, each) for each in paid])  # (price, question)
     weights = _weights(names, resamples, seed)
     given = _Given(outcomes, chosen, [None, *prices], weights)
@@ -140,14 +175,13 @@ def judge(
             for place in range(3)
         )
         whole = whole.model_copy(update={"within_sets": _point(None, cost, accuracy, fixed)})
-    levels = [file.model(each.levels).level for each in questions]
     return RouteFrontier(
         policy=policy,
-        unit=file.unit,
+        unit=outcomes.unit,
         questions=len(names),
         left_out=outcomes.left_out,
         costs_from=outcomes.assumed,
-        levels={level: levels.count(level) for level in dict.fromkeys(levels)},
+        levels=dict(levels or {}),
         resamples=resamples,
         seed=seed,
         sets=tuple(groups),

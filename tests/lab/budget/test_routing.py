@@ -112,6 +112,24 @@ def test_costs_that_vary_within_a_set_are_predicted() -> None:
     assert np.abs(costs[:, 0]).max() == 0
 
 
+def test_a_few_rows_of_another_kind_turn_the_router() -> None:
+    """There, drafts are right where they hedge, so that a search brings nothing."""
+    few = tuple(
+        row(n, name="c").model_copy(update={"scores": dict.fromkeys(ARMS, 1.0)}) for n in range(40)
+    )
+    there = Outcomes(rows=few, arms=ARMS, unit="steps")
+    plain = judge(there, learned().file, resamples=100).pooled.shipped
+    assert plain.cost > 0.5
+    made = learn(outcomes(0, 240), adapt=there, fitting=QUICK)
+    assert made.file.learned["adapted_to"] == 40
+    assert judge(there, made.file, resamples=100).pooled.shipped.cost < plain.cost / 2
+    with pytest.raises(UsageError, match="no row is of the set a; there are c"):
+        learn(outcomes(0, 240), adapt=there, budgets={"a": 1.0}, fitting=QUICK)
+    two = there.model_copy(update={"arms": ARMS[:2]})
+    with pytest.raises(UsageError, match="rows to adapt to are of none, one by steps"):
+        learn(outcomes(0, 240), adapt=two, fitting=QUICK)
+
+
 def test_what_cannot_be_learned_or_judged() -> None:
     with pytest.raises(UsageError, match="9 rows are too few"):
         learn(outcomes(0, 9), fitting=QUICK)
