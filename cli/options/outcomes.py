@@ -27,7 +27,7 @@ OutcomeFiles = Annotated[
         "--outcomes",
         metavar="FILE",
         help="In place of an experiment: JSON lines of questions with what each arm scored and "
-        "cost; repeatable. [env var: HOPSCOPE_OUTCOMES, one a line]",
+        "cost; repeatable. [env var: HOPSCOPE_BUDGET_OUTCOMES, one a line]",
         rich_help_panel=SELECTION,
     ),
 ]
@@ -38,7 +38,7 @@ AdaptFile = Annotated[
         metavar="FILE",
         help="With --outcomes: a few more rows, 50 or so, like the questions to come; they count "
         "more than the others, and the price is for them.",
-        envvar="HOPSCOPE_ADAPT",
+        envvar="HOPSCOPE_BUDGET_ADAPT",
         rich_help_panel=SELECTION,
     ),
 ]
@@ -67,7 +67,7 @@ ObjectiveName = Annotated[
     typer.Option(
         "--objective",
         help="With --outcomes: the cost to save.",
-        envvar="HOPSCOPE_OBJECTIVE",
+        envvar="HOPSCOPE_BUDGET_OBJECTIVE",
         rich_help_panel=BUDGET,
     ),
 ]
@@ -77,7 +77,7 @@ def files(given: list[Path] | None) -> list[Path]:
     """The files of `--outcomes`, else of its environment variable."""
     from hopscope.api import parts
 
-    return given or [Path(line) for line in parts.lines("HOPSCOPE_OUTCOMES")]
+    return given or [Path(line) for line in parts.lines("HOPSCOPE_BUDGET_OUTCOMES")]
 
 
 class Reading(NamedTuple):

@@ -155,6 +155,16 @@ def read(
     return made.model_copy(update={"arms": tuple(wanted[place] for place in order)})
 
 
+def questions(path: Path) -> list[OutcomeRow]:
+    """The questions of a file of rows, which need no scores.
+
+    Raises:
+        UsageError: the file cannot be read.
+        CorpusError: a line is no such row.
+    """
+    return _rows(path, scored=False)
+
+
 def cost(text: str) -> Cost:
     """The cost that `ARM=N` or `SET:ARM=N` gives.
 
@@ -239,8 +249,11 @@ class _Line(BaseModel):
     entropies: list[float] = []
     signals: Annotated[dict[str, float], BeforeValidator(_absent)] = {}
 
-    def row(self) -> OutcomeRow:
+    def row(self, *, scored: bool) -> OutcomeRow:
         """
+        Args:
+            scored: whether an arm must have a score.
+
         Raises:
             ValueError: no arm has a score.
         """
@@ -250,7 +263,7 @@ class _Line(BaseModel):
             if self.answers
         }
         scores = judged | self.accurate
-        if not scores:
+        if scored and not scores:
             raise ValueError(
                 "no arm has a score: give `accurate` by arm, or `answers` and `predictions` by arm"
             )
@@ -272,7 +285,7 @@ class _Line(BaseModel):
         )
 
 
-def _rows(path: Path) -> list[OutcomeRow]:
+def _rows(path: Path, *, scored: bool = True) -> list[OutcomeRow]:
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -282,7 +295,7 @@ def _rows(path: Path) -> list[OutcomeRow]:
         if not line.strip():
             continue
         try:
-            found.append(_line(line).row())
+            found.append(_line(line).row(scored=scored))
         except ValidationError as error:
             raise CorpusError(
                 f"{path}, line {number}: {first(error, whole='the line')}; one line is an object "

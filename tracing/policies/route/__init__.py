@@ -10,6 +10,9 @@ is asked for one closed-book draft, unless `draft` is off or the router knows qu
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision, digest
@@ -28,6 +31,7 @@ class RoutePolicy:
     label: str
     draft: bool = True
     set: str = ""
+    price: float | None = None
 
     @property
     def name(self) -> str:
@@ -46,7 +50,7 @@ class RoutePolicy:
                 reason=f"{self.file.arms[arm]} was chosen before the first retrieval",
                 signals={ARM: arm},
             )
-        found = self.file.route(self._asked(moment, reader))
+        found = self.file.route(self._asked(moment, reader), price=self.price)
         return Decision(
             policy=self.name,
             retrieve=self._allowed(found.arm, moment.retrievals),
@@ -94,12 +98,20 @@ class RoutePolicy:
 
 
 def build(
-    *, file: Path, draft: bool = True, set: str = "", workflow: str, reader_name: str
+    *,
+    file: Path,
+    draft: bool = True,
+    set: str = "",
+    price: Annotated[float, Field(ge=0)] | None = None,
+    workflow: str,
+    reader_name: str,
 ) -> Policy:
     """
     Args:
         draft: whether to ask the reader for a closed-book draft.
         set: the name of the questions' set in the outcomes, if they are of one.
+        price: the accuracy that a unit of cost must bring, instead of the file's.
     """
     found = read(RouteFile, file, workflow=workflow, reader=reader_name)
-    return RoutePolicy(found, digest(found.model_dump_json())[:8], draft=draft, set=set)
+    label = digest(found.model_dump_json())[:8]
+    return RoutePolicy(found, label, draft=draft, set=set, price=price)
