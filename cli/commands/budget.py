@@ -20,16 +20,19 @@ from hopscope.cli.options.outcomes import (
     AdaptFile,
     ArmNames,
     CostTexts,
+    ModelName,
     Objective,
     ObjectiveName,
     OutcomeFiles,
 )
 from hopscope.cli.options.places import Database, Json
+from hopscope.cli.options.spending import PricesFile
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime.code_files import shown
 
 if TYPE_CHECKING:
     from hopscope.lab.budget.frontier import FrontierComparison
+    from hopscope.runtime.budget.prices import Price
     from hopscope.tracing.reports.decisions import DecisionOutcome
 
 app = typer.Typer(
@@ -204,6 +207,8 @@ def fit(
     arms: ArmNames = None,
     cost: CostTexts = None,
     objective: ObjectiveName = Objective.steps,
+    model: ModelName = None,
+    prices: PricesFile = None,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
     file: code_options.Files = None,
@@ -229,7 +234,13 @@ def fit(
             "a router is learned from --outcomes FILE, and other policies from --from EXP"
         )
     if kind is PolicyKind.route and not risks:
-        read = outcomes.Reading(files, outcomes.arms(arms), outcomes.costs(cost), objective.value)
+        read = outcomes.Reading(
+            files,
+            outcomes.arms(arms),
+            outcomes.costs(cost),
+            objective.value,
+            outcomes.price(model, prices),
+        )
         _fit_route(read, adapt, budget, per, out, seed=seed, overwrite=overwrite)
         return
     if experiment is None:
@@ -362,6 +373,8 @@ def frontier(
         ),
     ] = None,
     cost: CostTexts = None,
+    model: ModelName = None,
+    prices: PricesFile = None,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
     file: code_options.Files = None,
@@ -407,7 +420,8 @@ def frontier(
         raise UsageError("give either an experiment or --outcomes FILE")
     files = [] if experiment else outcomes.files(given)
     if files:
-        _judge(files, policy, at, cost, resamples=resamples, seed=seed, json=json)
+        paid = outcomes.price(model, prices)
+        _judge(files, policy, at, cost, paid, resamples=resamples, seed=seed, json=json)
         return
     if experiment is None:
         raise UsageError("give an experiment, or --outcomes FILE and --policy route:FILE")
@@ -436,6 +450,7 @@ def _judge(
     policy: str | None,
     at: str | None,
     cost: list[str] | None,
+    price: "Price | None",
     *,
     resamples: int,
     seed: int,
@@ -452,7 +467,7 @@ def _judge(
     if spec.name != "route" or not spec.argument:
         raise UsageError("give the router to judge as --policy route:FILE")
     file = read(RouteFile, Path(spec.argument), workflow="", reader="")
-    reading = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit)
+    reading = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit, price)
     found = reading.outcomes(file)
     render.progress(f"routing {len(found.rows)} questions")
     made = judging.judge(

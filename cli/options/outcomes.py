@@ -11,6 +11,7 @@ from hopscope.cli.options.help import BUDGET, SELECTION
 
 if TYPE_CHECKING:
     from hopscope.lab.budget.outcomes import Cost, Outcomes, Unit
+    from hopscope.runtime.budget.prices import Price
     from hopscope.tracing.learned.route_file import RouteFile
 
 
@@ -62,6 +63,17 @@ CostTexts = Annotated[
         rich_help_panel=BUDGET,
     ),
 ]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="For money: the reader whose prices rows' tokens are paid at, as in the table of "
+        "prices: gpt-6-sol@api.openai.com.",
+        envvar="HOPSCOPE_BUDGET_MODEL",
+        rich_help_panel=BUDGET,
+    ),
+]
 ObjectiveName = Annotated[
     Objective,
     typer.Option(
@@ -87,6 +99,7 @@ class Reading(NamedTuple):
     arms: Sequence[str]
     costs: "Sequence[Cost]"
     unit: "Unit"
+    price: "Price | None" = None
 
     def outcomes(self, policy: "RouteFile | None" = None) -> "Outcomes":
         """The rows; what they do not tell of costs, the policy may have learned.
@@ -101,7 +114,12 @@ class Reading(NamedTuple):
         for name, costs in policy.costs.items() if policy else ():
             learned |= {(name or None, arm): value for arm, value in costs.items()}
         return outcomes.read(
-            self.files, unit=self.unit, arms=self.arms, costs=self.costs, known=learned
+            self.files,
+            unit=self.unit,
+            arms=self.arms,
+            costs=self.costs,
+            known=learned,
+            price=self.price,
         )
 
 
@@ -115,6 +133,23 @@ def costs(given: list[str] | None) -> "list[Cost]":
     from hopscope.lab.budget.outcomes import cost
 
     return [cost(text) for text in given or parts.lines("HOPSCOPE_BUDGET_COSTS")]
+
+
+def price(model: str | None, table: Path | None) -> "Price | None":
+    """The price of `--model`.
+
+    Raises:
+        UsageError: the table has none.
+    """
+    from hopscope.runtime.budget.prices import prices
+    from hopscope.runtime.errors import UsageError
+
+    if model is None:
+        return None
+    found = prices(table).of(model)
+    if found.model is None:
+        raise UsageError(f"--model {model} has no price: give one with --prices FILE")
+    return found
 
 
 def arms(given: str | None) -> list[str]:

@@ -8,9 +8,11 @@ An arm is a way to answer: no retrieval, one, IRCoT. One object a line:
 
 Only `question` and the scores are needed. Scores are `accurate`, numbers from 0 to 1 by arm; where
 an arm has none, whether a gold answer of `answers` stands in its text in `predictions`. Costs are
-numbers by arm in `steps`, `tokens`, `seconds` or `money`. Signals are `closed_book_reasoning` (or
-`reasoning`), `draft` (else the prediction of `none`), `logprobs` and `entropies` of the draft's
-tokens, and numbers by name in `signals`. Other fields are ignored, and null is as good as absent.
+numbers by arm in `steps`, `tokens`, `seconds` or `money`; with a model's price, money follows from
+`input_tokens`, `cached_tokens`, `output_tokens` and `retrievals` by arm. Signals are
+`closed_book_reasoning` (or `reasoning`), `draft` (else the prediction of `none`), `logprobs` and
+`entropies` of the draft's tokens, and numbers by name in `signals`. Other fields are ignored, and
+null is as good as absent.
 """
 
 import json
@@ -22,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from hopscope.runtime.budget.prices import Price
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.texts.answers import contains
-from hopscope.runtime.types import Record
+from hopscope.runtime.types import Record, Usage
 from hopscope.runtime.validation import first
 from hopscope.tracing.signals.gathering import confidence
 
@@ -57,6 +60,10 @@ class OutcomeRow(Record):
     """By arm, from 0 to 1; an arm that was not tried is absent."""
     costs: dict[Unit, dict[str, float]] = Field(default_factory=dict)
     """By unit and arm; what is not known is absent."""
+    usage: dict[str, Usage] = Field(default_factory=dict)
+    """By arm, where its tokens are counted."""
+    retrievals: dict[str, int] = Field(default_factory=dict)
+    """Queries by arm."""
     draft: str | None = None
     """The closed-book answer."""
     reasoning: str | None = None
@@ -113,6 +120,7 @@ def read(
     arms: Sequence[str] = (),
     costs: Sequence[Cost] = (),
     known: Mapping[tuple[str | None, str], float] | None = None,
+    price: Price | None = None,
 ) -> Outcomes:
     """The rows of files that have a score and a cost of every arm.
 
@@ -122,12 +130,15 @@ def read(
     Args:
         arms: by default all that some row has.
         known: costs by set and arm, such as a policy has learned; the set None holds for all.
+        price: of the model, for the money that rows do not tell.
 
     Raises:
         UsageError: a file cannot be read, a cost is not known, or no row has all arms.
         CorpusError: a line is no such row.
     """
     rows = [row for path in paths for row in _rows(path)]
+    if price is not None:
+        rows = [_paid(row, price) for row in rows]
     found = dict.fromkeys(arm for row in rows for arm in row.scores)
     for arm in arms:
         if arm not in found:
@@ -182,6 +193,17 @@ def cost(text: str) -> Cost:
     return Cost(arm, value, within if colon else None)
 
 
+def _paid(row: OutcomeRow, price: Price) -> OutcomeRow:
+    """The row with the money that its tokens and queries cost."""
+    found = {
+        arm: price.of(usage, queries=row.retrievals.get(arm, 0)) for arm, usage in row.usage.items()
+    }
+    money = {arm: value for arm, value in found.items() if value is not None}
+    return row.model_copy(
+        update={"costs": {**row.costs, "money": money | row.costs.get("money", {})}}
+    )
+
+
 def _priced(
     row: OutcomeRow,
     arms: Sequence[str],
@@ -205,8 +227,9 @@ def _priced(
         if value is None:
             where = f" in {place}" if place else ""
             raise UsageError(
-                f"the {unit} of the arm {arm}{where} are not known: give --cost {arm}=N, or rows "
-                f'with "{unit}": {{"{arm}": N}}'
+                f"{arm}'s cost in {unit} is not known{where}: give --cost {arm}=N, or rows with "
+                f'"{unit}": {{"{arm}": N}}'
+                + (", or their tokens and --model NAME, which has a price" * (unit == "money"))
             )
         costs[arm] = value
         if source:
@@ -222,6 +245,9 @@ def _absent(value: object) -> object:
 
 
 _ByArm = Annotated[dict[str, Annotated[float, Field(ge=0)]], BeforeValidator(_absent)]
+
+
+_Counts = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_absent)]
 
 
 class _Line(BaseModel):
@@ -242,6 +268,10 @@ class _Line(BaseModel):
     tokens: _ByArm = {}
     seconds: _ByArm = {}
     money: _ByArm = {}
+    input_tokens: _Counts = {}
+    cached_tokens: _Counts = {}
+    output_tokens: _Counts = {}
+    retrievals: _Counts = {}
     draft: str | None = None
     closed_book_reasoning: str | None = None
     reasoning: str | None = None
@@ -267,9 +297,18 @@ class _Line(BaseModel):
             raise ValueError(
                 "no arm has a score: give `accurate` by arm, or `answers` and `predictions` by arm"
             )
+        usage = {
+            arm: Usage(
+                input_tokens=count,
+                cached_tokens=min(count, self.cached_tokens.get(arm, 0)),
+                output_tokens=self.output_tokens.get(arm, 0),
+            )
+            for arm, count in self.input_tokens.items()
+        }
+        counted: dict[str, float] = {arm: each.tokens for arm, each in usage.items()}
         units: dict[Unit, dict[str, float]] = {
             "steps": self.steps,
-            "tokens": self.tokens,
+            "tokens": counted | self.tokens,
             "seconds": self.seconds,
             "money": self.money,
         }
@@ -279,6 +318,8 @@ class _Line(BaseModel):
             set=self.set or self.dataset,
             scores=scores,
             costs={unit: by_arm for unit, by_arm in units.items() if by_arm},
+            usage=usage,
+            retrievals=self.retrievals,
             draft=self.predictions.get("none") if self.draft is None else self.draft,
             reasoning=self.closed_book_reasoning or self.reasoning,
             signals=confidence(self.logprobs, self.entropies) | self.signals,

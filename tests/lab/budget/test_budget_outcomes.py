@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hopscope.lab.budget.outcomes import Cost, cost, read
+from hopscope.runtime.budget.prices import ModelPrice, Price
 from hopscope.runtime.errors import CorpusError, UsageError
 
 ROW = {
@@ -44,8 +45,30 @@ def test_costs_that_rows_do_not_tell(tmp_path: Path) -> None:
     given = [Cost("ircot", 2.0), Cost("ircot", 3.0, "nq")]
     assert read([path], costs=given).costs[:, 2].tolist() == [2.0, 3.0]
     other = written(tmp_path, {**row, "dataset": "mine"})
-    with pytest.raises(UsageError, match="steps of the arm ircot in mine are not known"):
+    with pytest.raises(UsageError, match="ircot's cost in steps is not known in mine: give"):
         read([other])
+
+
+def test_money_follows_from_tokens_and_prices(tmp_path: Path) -> None:
+    """By hand: 900 prompt tokens at 2, 100 cached at 1 and 50 generated at 4 a million, and two
+    queries at .001."""
+    row = {
+        "question": "q",
+        "accurate": {"none": 0, "one": 1},
+        "input_tokens": {"one": 1000, "none": 10},
+        "cached_tokens": {"one": 100},
+        "output_tokens": {"one": 50, "none": None},
+        "retrievals": {"one": 2},
+        "money": {"none": 0.5},
+    }
+    path = written(tmp_path, row)
+    assert read([path], unit="tokens").costs.tolist() == [[10.0, 1050.0]]
+    price = Price(model=ModelPrice(input=2, cached=1, output=4), retrieval=0.001)
+    found = read([path], unit="money", price=price)
+    assert found.arms == ("one", "none"), "by cost"
+    assert found.costs[0].tolist() == pytest.approx([0.0041, 0.5])
+    with pytest.raises(UsageError, match=r"one's cost in money is not known.*--model NAME"):
+        read([path], unit="money")
 
 
 def test_rows_that_lack_an_arm_are_counted(tmp_path: Path) -> None:
