@@ -20,11 +20,13 @@ from hopscope.lab.experiments.arms import arms
 from hopscope.lab.suites import worlds
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.pipelines.expression_parser import parse_pool
 from hopscope.tracing import meters
 from tests.cli.experiment_example import call
 from tests.fakes import ScriptedReader
 
 QUESTION = "What is the headquarters city of the company that employs Elsa Wilby?"
+EOR_RETRIEVERS = 16
 ASKED = ["--gold", "Grand Rovmar", "--samples", "1", "--meter", "seper", "-w", "naive"]
 
 
@@ -81,6 +83,22 @@ def test_what_the_user_says_of_a_workflow_precedes_a_preset(
     chosen = preset(workflows={"ircot": {"k": 7}})
     [arm] = arms([text], options, presets=chosen, corpus="hopland", k=k, spend=Spending())
     assert arm.settings["options"]["k"] == expected  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_the_workflows_of_every_shipped_preset_can_be_built(name: str) -> None:
+    found = presets.load(name)
+    for workflow in found.workflows:
+        # The pool of EoR needs a model that is not in the package: its grammar is what is tested.
+        if workflow == "eor":
+            pool = parse_pool(str(found.options["eor.pool"]))
+            assert len(pool) == EOR_RETRIEVERS
+        else:
+            of = Presets((found,))
+            [arm] = arms([workflow], {}, presets=of, corpus="hopland", k=None, spend=Spending())
+            given = arm.settings["options"]
+            assert isinstance(given, dict)
+            assert given.items() >= found.workflows[workflow].items()
 
 
 @pytest.mark.usefixtures("workers_that_start_quickly")
@@ -147,7 +165,9 @@ def test_an_unknown_preset_is_refused_with_the_choices(
     db = [] if command == "lab" else ["--db", str(tmp_path / "runs.db")]
     code, _, err = call(capsys, command, *named, "--preset", "nosuch", *db)
     assert code == 2
-    assert "unknown preset 'nosuch': choose from seper-paper" in " ".join(err.split())
+    assert f"unknown preset 'nosuch': choose from {', '.join(presets.names())}" in " ".join(
+        err.split()
+    )
 
 
 def test_a_preset_of_other_meters_is_refused(
