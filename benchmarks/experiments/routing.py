@@ -31,8 +31,10 @@ COSTS = {
 """Mean steps of Adaptive-RAG's classifier on other questions of the sets."""
 FOLDS = 5
 FEW = 50
-DRAWS = 3
-QUICK = Fitting(levels=("reasoning",))
+DRAWS = 2
+WHOLE = Fitting(levels=("reasoning",))
+QUICK = Fitting(levels=("reasoning",), trees=40, folds=2)
+"""For `--transfer`, which takes no price from the folds."""
 
 
 def main() -> None:
@@ -44,7 +46,7 @@ def main() -> None:
     if reason := missing(options.data, [FILE]):
         raise SystemExit(reason)
     outcomes = read([Path(options.data) / FILE])
-    utilities = crossed(outcomes)
+    utilities = crossed(outcomes, QUICK if options.transfer else WHOLE)
     if options.transfer:
         transfer(outcomes, utilities)
     else:
@@ -68,12 +70,12 @@ def told(point: object) -> str:
     return ", ".join(f"{name} {getattr(point, name):.4f}" for name in fields)
 
 
-def crossed(outcomes: Outcomes) -> Floats:
+def crossed(outcomes: Outcomes, fitting: Fitting) -> Floats:
     """Utilities predicted by a router that learned from the other folds."""
     found = np.zeros(outcomes.scores.shape)
     fold = np.random.default_rng(0).permutation(len(outcomes.rows)) % FOLDS
     for held in range(FOLDS):
-        file = learn(outcomes.of(np.flatnonzero(fold != held).tolist()), fitting=QUICK).file
+        file = learn(outcomes.of(np.flatnonzero(fold != held).tolist()), fitting=fitting).file
         places = np.flatnonzero(fold == held).tolist()
         found[places], _ = file.predict([asked(outcomes.rows[place]) for place in places])
     return found
@@ -82,7 +84,7 @@ def crossed(outcomes: Outcomes) -> Floats:
 def transfer(outcomes: Outcomes, inside: Floats) -> None:
     """Mean accuracy over all mean costs above the fixed arms' mixture, by what was learned from."""
     names = np.array([row.set for row in outcomes.rows])
-    print("set  five others  and 50 rows  all six (cross-validation)")
+    print("set  five others  and 50 rows  all six (cross-validation)", flush=True)
     rows: list[tuple[float, float, float]] = []
     for name in outcomes.sets:
         others = outcomes.of(np.flatnonzero(names != name).tolist())
