@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from research_data import add_option, missing
 
 from hopscope.api.views import render
+from hopscope.lab.budget import frontier
 from hopscope.lab.budget.outcomes import Outcomes, read
 from hopscope.lab.budget.routing.fitting import Fitting, asked, learn
 from hopscope.lab.budget.routing.judging import RouteFrontier, compare, grid, judge, summary
@@ -114,11 +115,10 @@ def above(made: RouteFrontier) -> float:
     group = made.pooled
     costs = [point.cost for point in group.router]
     scores = [point.accuracy for point in group.router]
-    hull = sorted((point.cost, point.fixed) for point in group.router)
-    high = max(arm.cost for arm in group.arms)
-    at = np.linspace(0.0, high, 41)
-    fixed = np.interp(at, [c for c, _ in hull], [f for _, f in hull])
-    return float(np.mean(np.interp(at, costs, scores) - fixed))
+    hull = frontier.upper_hull([(arm.cost, arm.accuracy) for arm in group.arms])
+    tried = np.linspace(0.0, max(arm.cost for arm in group.arms), 41)
+    fixed = [frontier.at(hull, cost) for cost in tried]
+    return float(np.mean(np.interp(tried, costs, scores) - fixed))
 
 
 if __name__ == "__main__":
