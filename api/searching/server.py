@@ -13,6 +13,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from hopscope.api.searching.batching import Batches, Rankings
 from hopscope.api.searching.formats import Passages, Retrieve, of_mcp, of_search_r1
@@ -21,8 +22,7 @@ from hopscope.runtime.errors import HopscopeError, MissingExtraError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST = 4 * 2**20
 """Bytes of a request."""
@@ -46,7 +46,7 @@ def application(
     try:
         from mcp.server.mcpserver import MCPServer
         from mcp.server.transport_security import TransportSecuritySettings
-        from starlette.responses import JSONResponse
+        from starlette.responses import JSONResponse, Response
         from starlette.routing import Route
     except ImportError:
         raise MissingExtraError("the search server", "serve") from None
@@ -54,14 +54,9 @@ def application(
     async def found(queries: list[str], depth: int) -> Rankings:
         return await asyncio.wrap_future(batches.search(queries, k=depth))
 
-    async def retrieve(request: "Request") -> "Response":
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST:
-                return JSONResponse({"error": TOO_LARGE}, status_code=413)
+    async def retrieve(request: "Request") -> Response:
         try:
-            asked = Retrieve.model_validate_json(bytes(body))
+            asked = Retrieve.model_validate_json(await request.body())
         except ValidationError as error:
             told = validation.first(error, whole="the request")
             return JSONResponse({"error": told}, status_code=422)
@@ -69,11 +64,11 @@ def application(
             rankings = await found(asked.queries, asked.topk or k)
         except HopscopeError as error:
             return JSONResponse({"error": str(error)}, status_code=502)
-        told_scores = asked.return_scores
-        result = [of_search_r1(hits, scores=told_scores) for hits in rankings]
-        return JSONResponse({"result": result})
+        result = [of_search_r1(hits, scores=asked.return_scores) for hits in rankings]
+        # A sixth of the time of the standard library, which is a third of what an answer costs.
+        return Response(to_json({"result": result}), media_type="application/json")
 
-    async def health(request: "Request") -> "Response":
+    async def health(request: "Request") -> Response:
         return JSONResponse({"status": "ok", "index": batches.retriever.name})
 
     server = MCPServer(
@@ -125,14 +120,44 @@ class Guard:
             await _refuse(send, 401, "give the token: Authorization: Bearer TOKEN")
         elif int(headers.get("content-length") or 0) > LARGEST:
             await _refuse(send, 413, TOO_LARGE)
+        elif (body := await _read(receive)) is None:
+            await _refuse(send, 413, TOO_LARGE)
         else:
-            await self._app(scope, receive, send)
+            await self._app(scope, _again(body, receive), send)
 
     def _admitted(self, given: str) -> bool:
         if self._token is None:
             return True
         told = given.removeprefix("Bearer ")
         return hmac.compare_digest(told.encode(), self._token.encode())
+
+
+async def _read(receive: "Receive") -> bytes | None:
+    """The body of a request; None where it has more than the largest. One in parts tells no length
+    beforehand."""
+    body = bytearray()
+    more = True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > LARGEST:
+            return None
+    return bytes(body)
+
+
+def _again(body: bytes, receive: "Receive") -> "Receive":
+    """What gives a body that has been read, and then what comes after it."""
+    given = False
+
+    async def next_message() -> "Message":
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return next_message
 
 
 async def _refuse(send: "Send", status: int, text: str) -> None:

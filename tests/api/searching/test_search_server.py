@@ -172,7 +172,8 @@ def test_a_client_that_gave_up_stops_no_other() -> None:
     assert sum(held.batches) == 2
 
 
-def test_a_body_in_parts_is_read_up_to_the_largest(index: Retriever) -> None:
+@pytest.mark.parametrize("path", ["/retrieve", "/mcp"])
+def test_a_body_in_parts_is_read_up_to_the_largest(path: str, index: Retriever) -> None:
     """It has no length that could be refused at once."""
     batches = Batches(index)
     taken = 0
@@ -187,7 +188,7 @@ def test_a_body_in_parts_is_read_up_to_the_largest(index: Retriever) -> None:
         app = application(batches, hosts=["testserver"])
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as client:
-            return await client.post("/retrieve", content=parts())
+            return await client.post(path, content=parts())
 
     answer = asyncio.run(ask())
     batches.close()
