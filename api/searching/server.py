@@ -9,7 +9,7 @@ this computer answers only under its own names, so that no page of another site 
 
 import asyncio
 import hmac
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -118,9 +118,7 @@ class Guard:
             await _refuse(send, 403, "no page of another site may ask this server")
         elif not self._admitted(headers.get("authorization", "")):
             await _refuse(send, 401, "give the token: Authorization: Bearer TOKEN")
-        elif int(headers.get("content-length") or 0) > LARGEST:
-            await _refuse(send, 413, TOO_LARGE)
-        elif (body := await _read(receive)) is None:
+        elif (body := await _read(headers, receive)) is None:
             await _refuse(send, 413, TOO_LARGE)
         else:
             await self._app(scope, _again(body, receive), send)
@@ -132,9 +130,11 @@ class Guard:
         return hmac.compare_digest(told.encode(), self._token.encode())
 
 
-async def _read(receive: "Receive") -> bytes | None:
+async def _read(headers: Mapping[str, str], receive: "Receive") -> bytes | None:
     """The body of a request; None where it has more than the largest. One in parts tells no length
     beforehand."""
+    if int(headers.get("content-length") or 0) > LARGEST:
+        return None
     body = bytearray()
     more = True
     while more:
