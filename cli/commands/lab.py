@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hopscope.lab.dataset.ordering import Sample
     from hopscope.lab.equivalence.data import LeftOut
     from hopscope.lab.equivalence.evaluate import Evaluation, HumanAgreement, LexicalMatch, Mistake
+    from hopscope.lab.equivalence.reliability import Reliability
     from hopscope.lab.running_suites import Suites
     from hopscope.runtime.ports import Entailment
 
@@ -41,6 +42,12 @@ class Part(StrEnum):
     all = "all"
     train = "train"
     held_out = "held-out"
+
+
+class Rule(StrEnum):
+    entails = "entails"
+    seper = "seper"
+    seper_hard = "seper_hard"
 
 
 @app.callback(invoke_without_command=True)
@@ -211,6 +218,16 @@ def equivalence(
             envvar="HOPSCOPE_EQUIVALENCE_ENTAILMENT",
         ),
     ] = "equivalence",
+    rule: Annotated[
+        Rule,
+        typer.Option(
+            "--rule",
+            envvar="HOPSCOPE_EQUIVALENCE_RULE",
+            help="From entailments to a judgement: entails (the answer entails a gold, or the "
+            "model's own judgement by all golds), seper or seper_hard (SePer-S's and "
+            "SePer-H's belief if the answer were the only reply).",
+        ),
+    ] = Rule.entails,
     part: Annotated[
         Part,
         typer.Option(
@@ -249,6 +266,15 @@ def equivalence(
             help="Show N wrong judgements, the surest first, with their reasons.",
         ),
     ] = 0,
+    bins: Annotated[
+        bool,
+        typer.Option(
+            "--bins",
+            envvar="HOPSCOPE_EQUIVALENCE_BINS",
+            help="Show how many of the answers in each bin of probability are right, and the "
+            "expected calibration error; --json has both.",
+        ),
+    ] = False,
     resamples: Annotated[
         int,
         typer.Option(
@@ -268,9 +294,15 @@ def equivalence(
     from hopscope.lab.dataset import ordering
     from hopscope.lab.equivalence.data import MEAN, judgements
     from hopscope.lab.equivalence.evaluate import LexicalMatch, evaluate
+    from hopscope.runtime.errors import UsageError
 
     judge: Entailment | LexicalMatch
     if entailment == LEXICAL:
+        if rule is not Rule.entails:
+            raise UsageError(
+                f"--rule {rule.value} needs an entailment, and lexical match is none: give "
+                "--entailment lexical-rules or another, or leave out --rule"
+            )
         judge = LexicalMatch()
     else:
         judge = parts.entailment(LEXICAL if entailment == LEXICAL_RULES else entailment)
@@ -292,17 +324,21 @@ def equivalence(
         )
     sample.tell(taken)
     render.progress(f"judging the answers to {len(judged)} questions")
-    found = evaluate(judged, judge, resamples=resamples, seed=seed)
+    found = evaluate(judged, judge, rule=rule.value, resamples=resamples, seed=seed)
     render.progress("")
     shown = found.mistakes[:mistakes]
     if json:
         render.print_json(
-            _as_json(found, judge, shown, left_out, taken, resamples=resamples, seed=seed)
+            _as_json(
+                found, judge, shown, left_out, taken, rule=rule, resamples=resamples, seed=seed
+            )
         )
         return
     rows = [(system, agreement) for system, agreement in found.systems.items()]
     for name, agreement in [*rows, (MEAN, found.mean)]:
         render.say(_line(name, agreement))
+    if bins:
+        render.say("\n".join(["", *_bins(found.reliability)]))
     for mistake in shown:
         render.say("\n".join(["", *_told(mistake, judge)]))
 
@@ -323,6 +359,17 @@ def _line(name: str, found: "HumanAgreement") -> str:
         f"{render.plain(name):12s} F1 {found.f1:6.2f} [{f1.low:6.2f}, {f1.high:6.2f}]   "
         f"accuracy {found.accuracy:6.2f} [{right.low:6.2f}, {right.high:6.2f}]   n {found.n}"
     )
+
+
+def _bins(found: "Reliability") -> list[str]:
+    lines = ["P(right)       answers   mean   right  [95 % interval]"]
+    for each in found.bins:
+        low, high = each.interval
+        lines.append(
+            f"{each.low:.2f} to {each.high:.2f}   {each.n:7d}   {each.mean:.3f}  {each.right:.3f}  "
+            f"[{low:.3f}, {high:.3f}]"
+        )
+    return [*lines, f"expected calibration error {found.error:.4f}"]
 
 
 def _told(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[str]:
@@ -356,6 +403,7 @@ def _as_json(
     left_out: Sequence["LeftOut"],
     taken: "Sample | None",
     *,
+    rule: Rule,
     resamples: int,
     seed: int,
 ) -> dict[str, object]:
@@ -363,6 +411,10 @@ def _as_json(
     value has the same form."""
     from hopscope.lab.equivalence.data import MEAN
 
+    calibration = {
+        "expected_error": found.reliability.error,
+        "bins": [each._asdict() for each in found.reliability.bins],
+    }
     wrong: dict[str, list[object]] = {system: [] for system in found.systems}
     for mistake in shown:
         told = {
@@ -377,9 +429,11 @@ def _as_json(
             **agreement._asdict(),
             "interval": f"95 % percentile bootstrap over questions, {resamples} resamples",
             "seed": seed,
+            "rule": rule.value,
             "sample": taken and taken.model_dump(mode="json"),
             "left_out": [each.model_dump(mode="json") for each in left_out],
             **({"mistakes": wrong[name]} if name in wrong and shown else {}),
+            **({"calibration": calibration} if name == MEAN else {}),
         }
         for name, agreement in [*found.systems.items(), (MEAN, found.mean)]
     }

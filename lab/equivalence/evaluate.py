@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hopscope.lab.equivalence.belief_rules import Rule, chances
 from hopscope.lab.equivalence.data import Judged
+from hopscope.lab.equivalence.reliability import Reliability, reliability
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.texts.answers import accuracy
-from hopscope.tracing.scoring.correctness import Answered, correctness
+from hopscope.tracing.scoring.correctness import Answered
 from hopscope.tracing.statistics.intervals import Interval, quantiles
 
 Flags = NDArray[np.bool_]
@@ -56,6 +58,8 @@ class Evaluation(NamedTuple):
     """The mean over systems; `n` counts all answers."""
     mistakes: list[Mistake]
     """The surest first."""
+    reliability: Reliability
+    """Of the probabilities of all answers."""
 
 
 class LexicalMatch:
@@ -71,10 +75,14 @@ def evaluate(
     judged: Sequence[Judged],
     judge: Entailment | LexicalMatch,
     *,
+    rule: Rule = "entails",
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Evaluation:
     """Compare an entailment with the human judgements.
+
+    Args:
+        rule: from relations to the probability of an answer; lexical match has none.
 
     Raises:
         EntailmentError: the model failed.
@@ -82,11 +90,12 @@ def evaluate(
     systems = list(judged[0].answers)
     answered = [row.answered(system) for row in judged for system in systems]
     if isinstance(judge, LexicalMatch):
-        chances = judge.correctness(answered)
+        values = judge.correctness(answered)
     else:
-        chances = correctness(judge, answered)
+        values = chances(judge, answered, rule)
     shape = len(judged), len(systems)
-    found: Flags = (np.array(chances) > THRESHOLD).reshape(shape)
+    probabilities = np.array(values).reshape(shape)
+    found: Flags = probabilities > THRESHOLD
     right: Flags = np.array([[row.right[system] for system in systems] for row in judged])
     scores = _scores(found[None], right[None])[0]
     drawn = np.random.default_rng(seed).integers(len(judged), size=(resamples, len(judged)))
@@ -95,7 +104,7 @@ def evaluate(
         _agreement(scores[:, s], sampled[:, :, s], len(judged)) for s in range(len(systems))
     ]
     mistakes = [
-        Mistake(system, row.answered(system), row.right[system], chances[i * len(systems) + s])
+        Mistake(system, row.answered(system), row.right[system], float(probabilities[i, s]))
         for i, row in enumerate(judged)
         for s, system in enumerate(systems)
         if found[i, s] != right[i, s]
@@ -104,6 +113,7 @@ def evaluate(
         dict(zip(systems, agreements, strict=True)),
         _agreement(scores.mean(axis=1), sampled.mean(axis=2), len(judged) * len(systems)),
         sorted(mistakes, key=lambda mistake: -abs(mistake.probability - THRESHOLD)),
+        reliability(probabilities, right, drawn),
     )
 
 

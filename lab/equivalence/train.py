@@ -7,6 +7,8 @@ needs `pip install 'hopscope[train]'` and takes seconds. `--validate` prints the
 cross-validation over the questions of that half and writes nothing. Cross-validation chose all
 settings; the held-out half was used once, after the last choice.
 
+The trees' probabilities are calibrated on questions that they have not seen (calibrate.py).
+
 Each judged answer becomes an example with all its golds, one with its most similar gold alias, and
 one with these two exchanged. Pairs of answers to the same question, at least one of them right, are
 equivalent if both are right. So the model learns gold and answer in both roles, as beliefs and
@@ -28,16 +30,22 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save as to_bytes
 
+from hopscope.lab.equivalence.calibrate import fit_curve
 from hopscope.lab.equivalence.data import Judged, judgements
-from hopscope.lab.equivalence.evaluate import Flags
+from hopscope.lab.equivalence.evaluate import THRESHOLD, Flags
+from hopscope.lab.equivalence.reliability import reliability
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.tracing.entailments import equivalence
-from hopscope.tracing.entailments.equivalence.features import NAMES, RISING, Golds, features
-from hopscope.tracing.entailments.equivalence.trees import TreeEnsemble, Trees
+from hopscope.tracing.entailments.equivalence.calibration import Calibration
+from hopscope.tracing.entailments.equivalence.features import NAMES, RISING, features
+from hopscope.tracing.entailments.equivalence.golds import Golds
+from hopscope.tracing.entailments.equivalence.reading import read
+from hopscope.tracing.entailments.equivalence.rules import decide
+from hopscope.tracing.entailments.equivalence.trees import Floats, TreeEnsemble, Trees
 from hopscope.tracing.entailments.equivalence.words import Text
 
 SEED = 0
-ROUNDS = 250
+ROUNDS = 400
 DEPTH = 5
 FOLDS = 5
 PARTNERS = 2
@@ -45,11 +53,12 @@ PARTNERS = 2
 PARAMETERS = {
     "objective": "binary",
     "learning_rate": 0.05,
-    "num_leaves": 12,
+    "num_leaves": 20,
+    "extra_trees": True,
     "max_depth": DEPTH,
     "min_data_in_leaf": 30,
     "lambda_l2": 10.0,
-    "feature_fraction": 0.4,
+    "feature_fraction": 0.7,
     "bagging_fraction": 0.8,
     "bagging_freq": 1,
     "monotone_constraints": [int(name in RISING) for name in NAMES],
@@ -61,6 +70,10 @@ PARAMETERS = {
 }
 WEIGHTS = {"golds": 1.0, "alias": 0.5, "turned": 0.5, "answers": 0.3, "made_up": 0.15}
 """Of the kinds of example."""
+CALIBRATING = ("golds", "alias", "turned")
+"""Kinds of example that calibrate: the others have their own share of right ones."""
+DIGITS = 4
+"""Decimals of the calibration's points."""
 
 
 class Example(NamedTuple):
@@ -72,6 +85,8 @@ class Example(NamedTuple):
     """The question's index; a fold never splits the rows of one question."""
     system: str
     kind: str
+    decided: float | None
+    """The probability by a rule, if one decides before the trees."""
 
 
 def examples(judged: Sequence[Judged], seed: int = SEED) -> Iterator[Example]:
@@ -83,23 +98,36 @@ def examples(judged: Sequence[Judged], seed: int = SEED) -> Iterator[Example]:
         answers = {system: Text(answer) for system, answer in row.answers.items()}
         for system, answer in answers.items():
             right = row.right[system]
-            yield Example(features(golds, answer), right, index, system, "golds")
+
+            def example(
+                kind: str,
+                golds: Golds,
+                answer: Text,
+                right: bool = right,
+                *,
+                index: int = index,
+                system: str = system,
+            ) -> Example:
+                said = read(golds, answer)
+                decided = decide(golds, said)
+                chance = decided and decided.probability
+                return Example(features(golds, said), right, index, system, kind, chance)
+
+            yield example("golds", golds, answer)
             if not golds.full or not answer.words:
                 continue
             alias = _most_alike(golds, answer)
             as_gold = Golds(question, [answer])
-            one = features(Golds(question, [alias]), answer)
-            yield Example(one, right, index, system, "alias")
-            yield Example(features(as_gold, alias), right, index, system, "turned")
+            yield example("alias", Golds(question, [alias]), answer)
+            yield example("turned", as_gold, alias)
             if right:
                 for kept, changed, label in made_up(golds, answer):
-                    yield Example(features(kept, changed), label, index, system, "made_up")
+                    yield example("made_up", kept, changed, label)
             others = [other for other in answers if other != system]
             for other in partners.sample(others, min(PARTNERS, len(others))):
                 if right or row.right[other]:
                     both = right and row.right[other]
-                    found = features(as_gold, answers[other])
-                    yield Example(found, both, index, system, "answers")
+                    yield example("answers", as_gold, answers[other], both)
 
 
 def made_up(golds: Golds, answer: Text) -> Iterator[tuple[Golds, Text, bool]]:
@@ -192,32 +220,75 @@ def _expected(node: dict[str, Any]) -> tuple[float, int]:
     return (left * some + right * more) / (some + more), some + more
 
 
-def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
-    """Cross-validated accuracy in percent for each kind, and mean F1 over systems for `golds`."""
-    questions = 1 + max(example.question for example in rows)
-    folds = np.random.default_rng(seed).integers(FOLDS, size=questions)
-    found = np.zeros(len(rows), dtype=bool)
+def cross_fitted(rows: Sequence[Example], seed: int = SEED) -> Floats:
+    """Log-odds of each example by trees that have not seen its question, (row,)."""
+    folds = _folds(rows, seed)
+    found = np.zeros(len(rows))
     for fold in range(FOLDS):
-        model = TreeEnsemble(fit([example for example in rows if folds[example.question] != fold]))
-        inside = [i for i, example in enumerate(rows) if folds[example.question] == fold]
-        found[inside] = model.logits(np.array([rows[i].row for i in inside])) > 0
-    right = np.array([example.right for example in rows])
-    kinds = np.array([example.kind for example in rows])
-    systems = np.array([example.system for example in rows])
+        model = TreeEnsemble(fit([rows[i] for i in np.flatnonzero(folds != fold)]))
+        inside = np.flatnonzero(folds == fold)
+        found[inside] = model.logits(np.array([rows[i].row for i in inside]))
+    return found
+
+
+def calibrated(rows: Sequence[Example], logits: Floats) -> Calibration:
+    """The curve from log-odds to calibrated ones, by the examples that compare an answer with
+    golds, in either role, and that no rule decides."""
+    used = np.array([row.kind in CALIBRATING and row.decided is None for row in rows])
+    return fit_curve(logits[used], np.array([row.right for row in rows])[used])
+
+
+def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
+    """Cross-validated results: accuracy in percent for each kind; for `golds` also the mean F1 over
+    systems and the expected calibration error before and after calibration, all in percent. Rules
+    are included. The curve for a fold is fitted to the others."""
+    logits, folds = cross_fitted(rows, seed), _folds(rows, seed)
+    decided = np.array([np.nan if row.decided is None else row.decided for row in rows])
+    curved = np.zeros(len(rows))
+    for fold in range(FOLDS):
+        others = np.flatnonzero(folds != fold)
+        curve = calibrated([rows[i] for i in others], logits[others])
+        curved[folds == fold] = curve(logits[folds == fold])
+    plain, chances = (
+        np.where(np.isnan(decided), 1 / (1 + np.exp(-found)), decided) for found in (logits, curved)
+    )
+    found = chances > THRESHOLD
+    right = np.array([row.right for row in rows])
+    kinds = np.array([row.kind for row in rows])
+    systems = np.array([row.system for row in rows])
     scores = {kind: 100 * float((found == right)[kinds == kind].mean()) for kind in WEIGHTS}
     each = [_f1(found[chosen], right[chosen]) for system in sorted(set(systems))
             if (chosen := (kinds == "golds") & (systems == system)).any()]  # fmt: skip
-    return {**scores, "mean_f1": sum(each) / len(each)}
+    golds = kinds == "golds"
+    return {
+        **scores,
+        "mean_f1": sum(each) / len(each),
+        "error_uncalibrated": 100 * _calibration_error(plain[golds], right[golds]),
+        "error": 100 * _calibration_error(chances[golds], right[golds]),
+    }
+
+
+def _folds(rows: Sequence[Example], seed: int) -> NDArray[np.int64]:
+    """The fold of each example, (row,)."""
+    questions = 1 + max(row.question for row in rows)
+    drawn = np.random.default_rng(seed).integers(FOLDS, size=questions)
+    return np.asarray(drawn[[row.question for row in rows]])
+
+
+def _calibration_error(chances: Floats, right: Flags) -> float:
+    all_once = np.arange(len(chances))[None]
+    return reliability(chances[:, None], right[:, None], all_once).error
 
 
 def _f1(found: Flags, right: Flags) -> float:
     return float(200 * (found & right).sum() / (found.sum() + right.sum()))
 
 
-def save(trees: Trees, path: Path) -> None:
-    """Write the trees as safetensors."""
+def save(trees: Trees, curve: Calibration, path: Path) -> None:
+    """Write trees and calibration as safetensors."""
     tensors: dict[str, NDArray[Any]]
     tensors = {"split": trees.split, "threshold": trees.threshold, "value": trees.value}
+    tensors["calibration"] = np.round(np.stack(curve), DIGITS)
     about = {"features": " ".join(trees.names), "seed": str(SEED)}
     path.write_bytes(to_bytes(tensors, metadata=about))
 
@@ -232,9 +303,9 @@ def main() -> None:
     rows = list(examples(judgements(given.file, "train", tell=lambda out: print(out, file=stderr))))
     if given.validate:
         for name, value in validate(rows).items():
-            print(f"{name:10s} {value:.2f}")
+            print(f"{name:18s} {value:.2f}")
         return
-    save(fit(rows), given.out)
+    save(fit(rows), calibrated(rows, cross_fitted(rows)), given.out)
     print(f"{given.out}: {given.out.stat().st_size / 1e6:.2f} MB from {len(rows)} examples")
 
 

@@ -13,7 +13,9 @@ from safetensors.numpy import load_file, save_file
 from hopscope.runtime.errors import EntailmentError
 from hopscope.runtime.ports import Statement
 from hopscope.tracing.entailments import equivalence
-from hopscope.tracing.entailments.equivalence.features import NAMES, Golds, features
+from hopscope.tracing.entailments.equivalence.calibration import Calibration
+from hopscope.tracing.entailments.equivalence.features import NAMES, features
+from hopscope.tracing.entailments.equivalence.golds import Golds
 from hopscope.tracing.entailments.equivalence.words import Text, alternatives, items
 from hopscope.tracing.scoring.correctness import Answered
 
@@ -194,12 +196,21 @@ def test_batches_and_threads_change_nothing() -> None:
 
 def test_reasons_add_up_to_the_judgement() -> None:
     told = equivalence.build().explain(Answered(WHO, ("Bruno Costa",), "Bruno Silva"))
-    logit = told.bias + sum(reason.contribution for reason in told.reasons)
+    logit = told.bias + told.calibration + sum(reason.contribution for reason in told.reasons)
+    assert told.calibration != 0
     assert told.probability == pytest.approx(1 / (1 + np.exp(-logit)))
     assert told.rule is None
     sizes = [abs(reason.contribution) for reason in told.reasons]
     assert sizes == sorted(sizes, reverse=True)
     assert {reason.feature for reason in told.reasons} == set(NAMES)
+
+
+def test_calibration_rises_and_keeps_rankings() -> None:
+    curve = Calibration(*load_file(MODEL)["calibration"])
+    assert curve(curve.before) == pytest.approx(curve.after)
+    logits = curve(np.linspace(-30, 30, 6001))
+    assert (np.diff(logits) > 0).all()
+    assert logits[-1] - logits[-101] == pytest.approx(1)  # parallel to the diagonal outside
 
 
 def test_a_rule_that_decided_is_named() -> None:
@@ -211,7 +222,7 @@ def test_the_model_is_small_and_holds_no_text() -> None:
     """Anything but numbers under these names could be words of the data."""
     assert MODEL.stat().st_size < 5_000_000
     tensors = load_file(MODEL)
-    assert sorted(tensors) == ["split", "threshold", "value"]
+    assert sorted(tensors) == ["calibration", "split", "threshold", "value"]
     assert tensors["split"].dtype == np.int16
     assert tensors["split"].max() < len(NAMES)
 
@@ -240,6 +251,17 @@ def test_a_damaged_or_foreign_model_is_refused(tmp_path: Path) -> None:
         ("1,000", ["1000"]),
         ("Lom\u00e9 & Bird\u2019s", ["lome", "and", "birds"]),
         ("800m", ["800", "m"]),
+        ("12 metres", ["12", "m"]),
+        ("36.0", ["36"]),
+        ("3.50", ["3.5"]),
+        ("05 May", ["5", "may"]),
+        ("the 26th", ["the", "26"]),
+        ("1632\u201353", ["1632", "1653"]),
+        ("1999-98", ["1999", "98"]),
+        ("2014-05-12", ["2014", "5", "12"]),
+        ("1877[1][2]", ["1877"]),
+        ("1877\u00b9", ["1877"]),
+        ("[5]", ["5"]),
     ],
 )
 def test_reading(text: str, words: list[str]) -> None:

@@ -1,23 +1,30 @@
 """Answer equivalence for general text: a small embedded model, no download. Deterministic.
 
-Forty numbers relate the words, letters and numbers of an answer, the gold answers and the question;
-boosted trees trained on human judgements combine them (docs/equivalence.md). The model judges
-whether both say the same as an answer to the question, so the premise may be longer or shorter than
-the hypothesis. The first case that applies decides:
+The answer is first read in the light of the golds (`reading.py`): "20141" as the year 2014, "about
+225" as a rounded 224.7, "Bill" as William. Forty numbers relate the words, letters and numbers of
+the answer, the gold answers and the question; boosted trees trained on human judgements combine
+them, and a curve calibrates their probabilities (docs/equivalence.md). The model judges whether
+both say the same as an answer to the question, so the premise may be longer or shorter than the
+hypothesis. The first case that applies decides:
 
-| case                                            | P(entailment)                    |
-|-------------------------------------------------|----------------------------------|
-| no words on one side; the same symbols          | 0; 1                             |
-| the same words in the same order                | 1                                |
-| the question asks whether, the hypothesis says  |                                  |
-| yes or no (true, false): the same; not the same | 1; 0                             |
-| the same words with different numbers           | 0                                |
-| a part of a date of a gold, but on another day  | 0                                |
-| anything else                                   | by the trees                     |
+| case                                                      | P(entailment)    |
+|-----------------------------------------------------------|------------------|
+| no words on one side; the same symbols                    | 0; 1             |
+| the same words in the same order                          | 1                |
+| the question asks whether, the hypothesis says            |                  |
+| yes or no (true, false): the same; not the same           | 1; 0             |
+| the same words with different numbers                     | 0                |
+| the hypothesis is a time: all times of the premise are    |                  |
+| apart from it, or it names no day and the question asks   |                  |
+| for one                                                   | 0                |
+| a word's opposite beside the same words                   | 0                |
+| some but not all of several that the question asks for    | 0                |
+| the gold only as somebody beside the one that is named    | 0                |
+| anything else                                             | by the trees     |
 
-The last two rules compare one alias at a time: "26 January 1788" contradicts "18 January 1788".
-Another alias that the answer contains overrules them, unless it is only a part of the contradicted
-alias or of its date, such as "1788".
+Of the times of several aliases the finest count: "26 January 1788" contradicts "18 January 1788",
+even beside the alias "1788". Numbers are compared with one alias at a time, and another alias that
+the answer contains overrules the rule.
 
 The rest is neutral if the premise is empty, refuses, or says less than the hypothesis, and
 contradiction otherwise.
@@ -29,26 +36,22 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import as_file, files
-from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from hopscope.runtime.ports import Probabilities, Statement
-from hopscope.tracing.entailments.equivalence._english import ASKING, AUXILIARIES, MONTHS
-from hopscope.tracing.entailments.equivalence.features import NAMES, Golds, features
+from hopscope.tracing.entailments.equivalence.calibration import Calibration
+from hopscope.tracing.entailments.equivalence.features import NAMES, features
+from hopscope.tracing.entailments.equivalence.golds import Golds
+from hopscope.tracing.entailments.equivalence.reading import read
+from hopscope.tracing.entailments.equivalence.rules import asks_whether, decide, said_polarity
 from hopscope.tracing.entailments.equivalence.trees import Floats, TreeEnsemble, Trees, load
 from hopscope.tracing.entailments.equivalence.words import Text
-from hopscope.tracing.entailments.lexical import polarity
 from hopscope.tracing.scoring.correctness import Answered
 
 MODEL = "equivalence.safetensors"
-
-LONGEST_MONTH = 31
-BETWEEN = frozenset(["the", "of", "st", "nd", "rd", "th"])
-"""May stand between a day and its month: "the 26th of January"."""
-_TRUTH = {"true": "yes", "false": "no"}
 
 
 class Reason(NamedTuple):
@@ -69,17 +72,22 @@ class Explanation(NamedTuple):
     """The rule that decided, in which case there are no reasons."""
     bias: float
     """Log-odds without any feature."""
+    calibration: float
+    """The change of the log-odds by calibration."""
     reasons: tuple[Reason, ...]
-    """The strongest first; with the bias their contributions sum to the log-odds."""
+    """The strongest first; with bias and calibration their contributions sum to the log-odds."""
+    read_as: str | None
+    """The answer's words as they were read beside the golds, if not as they stand."""
 
 
 class Equivalence:
     """Judges by trees over the numbers of `features`. Threads may share it."""
 
-    def __init__(self, trees: Trees, *, name: str) -> None:
+    def __init__(self, trees: Trees, calibration: Calibration, *, name: str) -> None:
         self.name = name
         self._trees = trees
         self._ensemble = TreeEnsemble(trees)
+        self._calibration = calibration
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
         """One distribution for each statement; the hypothesis has the part of the gold answer."""
@@ -96,29 +104,38 @@ class Equivalence:
 
     def explain(self, answered: Answered) -> Explanation:
         """The judgement of one answer with its reasons."""
-        texts = _Texts()
-        golds, answer = texts.golds(answered.question, answered.golds), texts.text(answered.answer)
-        if decided := _rule(golds, answer):
-            return Explanation(decided.probability, decided.rule, 0.0, ())
+        golds, answer = _Texts().read(answered)
+        own = Text(answered.answer).words
+        read_as = None if answer.words == own else " ".join(answer.words)
+        if decided := decide(golds, answer):
+            return Explanation(decided.probability, decided.rule, 0.0, 0.0, (), read_as)
         row = np.array(features(golds, answer))
         bias, added = self._trees.contributions(row)
         reasons = map(Reason, NAMES, map(float, row), map(float, added))
         strongest = tuple(sorted(reasons, key=lambda reason: -abs(reason.contribution)))
+        logits = self._ensemble.logits(row[None])
+        calibrated = self._calibration(logits)
         return Explanation(
-            float(_sigmoid(self._ensemble.logits(row[None]))[0]), None, bias, strongest
+            float(_sigmoid(calibrated)[0]),
+            None,
+            bias,
+            float((calibrated - logits)[0]),
+            strongest,
+            read_as,
         )
 
     def _judge(self, answered: Sequence[Answered], texts: "_Texts") -> list[float]:
         known: dict[Answered, float] = {}
         rows: dict[Answered, list[float]] = {}
         for asked in dict.fromkeys(answered):
-            golds, answer = texts.golds(asked.question, asked.golds), texts.text(asked.answer)
-            if decided := _rule(golds, answer):
+            golds, answer = texts.read(asked)
+            if decided := decide(golds, answer):
                 known[asked] = decided.probability
             else:
                 rows[asked] = features(golds, answer)
         if rows:
-            chances = _sigmoid(self._ensemble.logits(np.array(list(rows.values()))))
+            logits = self._ensemble.logits(np.array(list(rows.values())))
+            chances = _sigmoid(self._calibration(logits))
             known.update(zip(rows, map(float, chances), strict=True))
         return [known[asked] for asked in answered]
 
@@ -140,8 +157,9 @@ def from_file(path: Path) -> Equivalence:
     Raises:
         EntailmentError: the file is no such model.
     """
-    trees = load(path, NAMES)
-    return Equivalence(trees, name=f"equivalence:{sha256(path.read_bytes()).hexdigest()[:8]}")
+    model = load(path, NAMES)
+    name = f"equivalence:{sha256(path.read_bytes()).hexdigest()[:8]}"
+    return Equivalence(model.trees, Calibration(*model.curve), name=name)
 
 
 class _Texts:
@@ -163,87 +181,19 @@ class _Texts:
             self._golds[key] = Golds(self.text(question), [self.text(gold) for gold in key[1]])
         return self._golds[key]
 
-
-class _Decided(NamedTuple):
-    """A probability that needs no model, with its rule."""
-
-    probability: float
-    rule: str
-
-
-def _rule(golds: Golds, answer: Text) -> _Decided | None:
-    if not answer.words or not golds.full:
-        same = answer.raw.strip() and answer.raw.strip() in {raw.strip() for raw in golds.raw}
-        return _Decided(1.0, "the same symbols") if same else _Decided(0.0, "nothing to compare")
-    if answer.spaced in golds.spaced:
-        return _Decided(1.0, "the same words")
-    if golds.bare:
-        wanted = set(filter(None, map(_polarity, golds.bare)))
-        if wanted and _asks_whether(golds.question):
-            said = _polarity(answer)
-            return _Decided(float(said in wanted), f"says {said or 'neither yes nor no'}")
-    if answer.numbers:
-        held = [r.text for r in golds.full if r.text.stemset <= answer.stemset]
-        for reading in golds.full:
-            gold = reading.text
-            others = [text for text in held if not text.stemset < gold.stemset]
-            if not others and _only_numbers_differ(gold, answer):
-                return _Decided(0.0, "the same but for numbers")
-            if held and all(map(_without_day, others)) and _on_another_day(gold, golds, answer):
-                return _Decided(0.0, "another day")
-    return None
-
-
-def _on_another_day(gold: Text, golds: Golds, answer: Text) -> bool:
-    """Whether the answer has a month of the gold with another day, which is in no gold."""
-    new = answer.numbers.difference(golds.question.numbers, *golds.numbers)
-    wanted = {month for month, day in _days(gold) if day not in answer.numbers}
-    return any(month in wanted and day in new for month, day in _days(answer))
-
-
-def _without_day(text: Text) -> bool:
-    """Whether it is a year or a month, and no day."""
-    return not _days(text) and MONTHS.union(text.numbers).issuperset(text.words)
-
-
-def _days(text: Text) -> list[tuple[str, str]]:
-    """Months, each with the day next to it."""
-    words = [word for word in text.words if word not in BETWEEN]
-    both = chain.from_iterable(((a, b), (b, a)) for a, b in pairwise(words))
-    return [
-        (month, day)
-        for month, day in both
-        if month in MONTHS and day in text.numbers and float(day) <= LONGEST_MONTH
-    ]
-
-
-def _only_numbers_differ(one: Text, other: Text) -> bool:
-    if not one.numbers - other.numbers or not other.numbers - one.numbers:
-        return False
-    return one.stemset - one.numbers == other.stemset - other.numbers
-
-
-def _polarity(text: Text) -> str | None:
-    return polarity(text.raw) or _TRUTH.get(text.words[0] if text.words else "")
-
-
-def _bare_polarity(text: Text) -> str | None:
-    """Yes or no, if the text says nothing else."""
-    return _polarity(text) if len(text.words) == 1 else None
-
-
-def _asks_whether(question: Text) -> bool:
-    """Whether yes or no can answer the question; otherwise they are names, of a band or a film."""
-    first = question.words[0] if question.words else ""
-    return first in AUXILIARIES or ASKING.isdisjoint(question.words)
+    def read(self, answered: Answered) -> tuple[Golds, Text]:
+        """The golds, and the answer as read beside them."""
+        golds = self.golds(answered.question, answered.golds)
+        return golds, read(golds, self.text(answered.answer))
 
 
 def _distribution(statement: Statement, texts: _Texts, chance: float) -> Probabilities:
     question, premise, hypothesis = map(texts.text, statement)
     silent = not premise.words or not hypothesis.words or premise.refuses
     silent = silent or premise.stemset < hypothesis.stemset
-    whether = _bare_polarity(hypothesis) and _asks_whether(question)
-    silent = silent or bool(whether and not _polarity(premise))
+    bare = len(hypothesis.words) == 1 and said_polarity(hypothesis)
+    whether = bare and asks_whether(question)
+    silent = silent or bool(whether and not said_polarity(premise))
     rest = 1 - chance
     return Probabilities(chance, rest if silent else 0.0, 0.0 if silent else rest)
 

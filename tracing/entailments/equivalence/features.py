@@ -6,15 +6,13 @@ vocabulary. Shares are in [0, 1]; -1 means not applicable.
 
 from bisect import bisect
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import chain
-from operator import itemgetter
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Indel
 
-from hopscope.tracing.entailments.equivalence._english import DENIALS, FUNCTION_WORDS, WHEN, WHERE
-from hopscope.tracing.entailments.equivalence.words import Text, alternatives, is_number, items
+from hopscope.tracing.entailments.equivalence._english import DENIALS, FUNCTION_WORDS
+from hopscope.tracing.entailments.equivalence.golds import MOST_INITIALS, Golds, Reading, weight
+from hopscope.tracing.entailments.equivalence.words import Text, is_number
 
 NAMES = (
     "contained",
@@ -78,100 +76,12 @@ RISING = frozenset(
 )
 """Features whose increase never lowers the probability."""
 
-MOST_GOLDS = 200
-"""Further aliases, and further ways to read them, are left out."""
-MOST_INITIALS = 6
 MOST_WORDS = 1000
 """Further words of a text are not compared letter by letter with those of another."""
 MOST_LETTERS = 2000
 """Nor are further characters."""
 CLOSEST = 3
 """Aliases that are compared in detail: those with the largest share of words in the answer."""
-
-
-@lru_cache(maxsize=1 << 16)
-def weight(stem: str) -> float:
-    """The weight of a word: long words and numbers are rarer than short words."""
-    if stem in FUNCTION_WORDS:
-        return 0.1
-    return 1.0 if is_number(stem) else min(1.0, 0.25 + 0.12 * len(stem))
-
-
-class Reading:
-    """One reading of a gold answer, and its words that the question lacks."""
-
-    __slots__ = ("new", "new_total", "text", "total", "weights")
-
-    def __init__(self, text: Text, asked: frozenset[str]) -> None:
-        self.text = text
-        weights = [(stem, weight(stem)) for stem in dict.fromkeys(text.stems)]
-        self.weights = [(stem, w * (0.25 if stem in asked else 1.0)) for stem, w in weights]
-        self.total = sum([w for _, w in self.weights]) or 1.0
-        self.new = [(s, w) for s, w in weights if s not in asked and s not in FUNCTION_WORDS]
-        self.new_total = sum([w for _, w in self.new])
-
-    def recall(self, said: frozenset[str]) -> float:
-        """The weighted share of its words in the answer."""
-        return sum([w for stem, w in self.weights if stem in said]) / self.total
-
-    def recall_new(self, said: frozenset[str]) -> float:
-        """The same for the words that the question does not contain."""
-        if not self.new:
-            return -1.0
-        return sum([w for stem, w in self.new if stem in said]) / self.new_total
-
-
-class Golds:
-    """A question with its gold answers, read once for all answers to it."""
-
-    def __init__(self, question: Text, golds: Sequence[Text]) -> None:
-        self.question = question
-        self.raw = [gold.raw for gold in golds]
-        asked = question.stemset
-        texts = [gold for gold in golds if gold.words][:MOST_GOLDS]
-        self.full = [Reading(text, asked) for text in texts]
-        shorter: dict[str, Text] = {}
-        for text in texts:
-            for alternative in alternatives(text.raw):
-                found = Text(alternative)
-                if found.content:
-                    shorter.setdefault(found.glued, found)
-        for text in texts:
-            shorter.pop(text.glued, None)
-        self.shorter = [Reading(text, asked) for text in list(shorter.values())[:MOST_GOLDS]]
-        self.stems = frozenset(chain.from_iterable(text.stems for text in texts))
-        self.words = frozenset(chain.from_iterable(text.words for text in texts))
-        self.letters = frozenset(chain.from_iterable(text.trigrams for text in texts))
-        counted: dict[str, int] = {}
-        for reading in self.full:
-            for stem, _ in reading.new:
-                counted[stem] = counted.get(stem, 0) + 1
-        self.core = [(stem, n * weight(stem)) for stem, n in counted.items()]
-        self.core_total = sum([w for _, w in self.core]) or 1.0
-        self.core_word = max(self.core, key=itemgetter(1), default=("", 0.0))[0]
-        listed = [each for text in texts if len(each := items(text.raw)) > 1][:5]
-        self.lists = [[Text(item).content for item in each] for each in listed]
-        self.numbers = [text.numbers for text in texts if text.numbers]
-        lengths = [len(text.words) for text in texts] or [0]
-        lower = question.raw.casefold()
-        self.constants = (
-            float(len(texts)),
-            sum(lengths) / len(lengths),
-            float(min(lengths)),
-            max([reading.new_total / reading.total for reading in self.full], default=0.0),
-            float(bool(WHERE.search(lower))),
-            float(bool(WHEN.search(lower))),
-        )
-        self.core_share = counted.get(self.core_word, 0) / max(1, len(texts))
-        self.spaced = frozenset([text.spaced for text in texts])
-        self.bare = [text for text in texts if len(text.words) == 1]
-        """Golds of one word."""
-        self._texts = texts
-        self._brief = [text for text in texts if len(text.glued) <= MOST_INITIALS]
-
-    def beside(self, answer: Text) -> list[Text]:
-        """The golds that may be initials of the answer or have it as initials."""
-        return self._texts if len(answer.glued) <= MOST_INITIALS else self._brief
 
 
 def features(golds: Golds, answer: Text) -> list[float]:

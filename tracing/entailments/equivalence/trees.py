@@ -108,8 +108,16 @@ def _below_left(node: int, nodes: int) -> np.uint32:
     return np.uint32((1 << (last - leaves + 1)) - (1 << (first - leaves)))
 
 
-def load(path: Path, names: Sequence[str]) -> Trees:
-    """Read trees from a safetensors file.
+class Model(NamedTuple):
+    """What a model file holds."""
+
+    trees: Trees
+    curve: Floats
+    """Points of the calibration, (before and after, point)."""
+
+
+def load(path: Path, names: Sequence[str]) -> Model:
+    """Read trees and their calibration from a safetensors file.
 
     Raises:
         EntailmentError: the file does not exist, is damaged, or has other features.
@@ -117,9 +125,11 @@ def load(path: Path, names: Sequence[str]) -> Trees:
     try:
         with safe_open(path, framework="numpy") as file:
             found = tuple((file.metadata() or {}).get("features", "").split())
-            split, threshold, value = map(file.get_tensor, ("split", "threshold", "value"))
+            split, threshold, value, curve = map(
+                file.get_tensor, ("split", "threshold", "value", "calibration")
+            )
     except (OSError, SafetensorError) as error:
         raise EntailmentError(f"{path} is no model that can be read: {error}") from error
     if found != tuple(names):
         raise EntailmentError(f"{path} was trained on other features than are measured here")
-    return Trees(found, split, threshold, value)
+    return Model(Trees(found, split, threshold, value), curve)

@@ -1,9 +1,10 @@
 """Normalisation of answers for comparison: words, stems, numbers, initials, alternatives.
 
 Different spellings get one form: "Edward VII" and "Edward the Seventh" contain the number 7, "£50m"
-and "50 million" the number 50000000, "Lomé" and "Lome" the same letters. A gold answer has several
-readings, because people write remarks into them: "(Robert) Boyle", "Prince William (accept Duke of
-Cambridge)", "Puff, the magic dragon".
+and "50 million" the number 50000000, "36.0" and "36" the number 36, "1632-53" the numbers 1632 and
+1653, "Lomé" and "Lome" the same letters. Marks of footnotes are left out: "1877[1]". A gold answer
+has several readings, because people write remarks into them: "(Robert) Boyle", "Prince William
+(accept Duke of Cambridge)", "Puff, the magic dragon".
 """
 
 import re
@@ -22,8 +23,17 @@ from hopscope.tracing.entailments.equivalence._english import (
     REFUSING,
     ROMAN,
     SCALES,
+    UNITS,
 )
 
+SHORTEST_SOUND = 5
+"""Letters; shorter words that sound alike are often different ones."""
+_SOUNDS = (
+    ("tsch", "c"), ("tch", "c"), ("sch", "s"), ("sh", "s"), ("kh", "k"), ("ch", "k"), ("ck", "k"),
+    ("gh", "g"), ("ph", "f"), ("th", "t"), ("q", "k"), ("x", "ks"), ("w", "v"), ("y", "i"),
+    ("j", "i"), ("ae", "e"), ("oe", "o"), ("ue", "u"), ("ou", "u"),
+)  # fmt: skip
+_DOUBLED = re.compile(r"(.)\1+")
 LONGEST_NUMBER = 15
 """Characters; longer rows of digits are names of something."""
 
@@ -36,6 +46,13 @@ _SIGNS = {"&": " and ", "%": " percent "} | dict.fromkeys(_APOSTROPHES, "")
 _THOUSANDS = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _MONEY = re.compile(r"[$\u00a3\u20ac]\s?(\d+(?:\.\d+)?)\s?(mn?|bn|k)\b")
 _SCALE = {"m": " million", "mn": " million", "bn": " billion", "k": " thousand"}
+_FOOTNOTE = re.compile(r"(?<=\S)\[\^?\d{1,2}\^?\]")
+_RAISED = re.compile(r"(?<=\w)[\u00b9\u00b2\u00b3\u2070-\u2079]+")
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
+_RANGE = re.compile(
+    r"(?<![\d.\u2013\u2212-])(\d\d)(\d\d)\s?[\u2013\u2212-]\s?(\d\d)(?![\d\u2013\u2212-]|\.\d)"
+)
+"""Two years, of the second only the last two digits."""
 _SENTENCE = re.compile(r"[.!?](?<=[\w\"\u201d)].)(?=\s+[A-Z\"\u201c(])|\n")
 _CAPITAL = re.compile(r"[A-Z](?<!\w.)(?<!^.)(?<![.!?:\n]\s.)(?<![\"\u201c'(].)[^\W\d_]+")
 _DIGIT = re.compile(r"[0-9]")
@@ -63,9 +80,13 @@ class Text:
     __slots__ = ("_first", "_names", "_places", "_refuses", "_trigrams", "content", "glued",
                  "numbers", "raw", "spaced", "stems", "stemset", "words")  # fmt: skip
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, words: list[str] | None = None) -> None:
+        """
+        Args:
+            words: the words to compare instead of the text's own.
+        """
         self.raw = text
-        self.words = words = _words(text)
+        self.words = words = _words(text) if words is None else words
         self.stems = stems = list(map(stem, words))
         self.stemset = frozenset(stems)
         pairs = zip(words, stems, strict=True)
@@ -135,19 +156,32 @@ def stem(word: str) -> str:
         return str(_stemmer.stemWord(word))
 
 
+@lru_cache(maxsize=1 << 16)
+def sound(word: str) -> str:
+    """A folded word in a spelling that transliterations share: "gorschkow" and "gorshkov"."""
+    for letters, one in _SOUNDS:
+        word = word.replace(letters, one)
+    return _DOUBLED.sub(r"\1", word)
+
+
 def is_number(word: str) -> bool:
     """Whether a folded word is a number in digits, such as 1951 or 3.5."""
     return word[0] <= "9" and len(word) <= LONGEST_NUMBER
 
 
 def _words(text: str) -> list[str]:
+    if "[" in text:
+        text = _FOOTNOTE.sub("", text)
     if not text.isascii():
-        folded = unicodedata.normalize("NFKD", text)
+        folded = unicodedata.normalize("NFKD", _RAISED.sub("", text))
         text = "".join([c for c in folded if not unicodedata.combining(c)])
     text = _NUMERAL.sub(_digits, text).casefold()
     text = _SIGN.sub(_sign, text)
     if _DIGIT.search(text) or not text.isascii():
-        found = _WORD.findall(_MONEY.sub(_scaled, _THOUSANDS.sub("", text)))
+        text = _ORDINAL.sub("", _MONEY.sub(_scaled, _THOUSANDS.sub("", text)))
+        found = list(map(_number, _WORD.findall(_RANGE.sub(_years, text))))
+        if not UNITS.keys().isdisjoint(found):
+            found = _with_units(found)
     else:
         found = text.encode().translate(_LETTERS).decode().split()
     return found if NUMERIC.isdisjoint(found) else _with_numbers(found)
@@ -163,6 +197,24 @@ def _sign(sign: re.Match[str]) -> str:
 
 def _scaled(amount: re.Match[str]) -> str:
     return amount[1] + _SCALE[amount[2]]
+
+
+def _years(range_: re.Match[str]) -> str:
+    century, first, last = range_.groups()
+    return f"{century}{first} {century}{last}" if first < last else range_[0]
+
+
+def _number(word: str) -> str:
+    """A number without zeros that say nothing: "36.0", "3.50", "05"."""
+    if "." in word:
+        return word.rstrip("0").rstrip(".")
+    return word[1] if len(word) == 2 and word[0] == "0" else word
+
+
+def _with_units(words: Sequence[str]) -> list[str]:
+    """Units after a number in their short form: "12 metres" and "12 m"."""
+    pairs = zip(words, ["", *words], strict=False)
+    return [UNITS.get(w, w) if before and is_number(before) else w for w, before in pairs]
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
