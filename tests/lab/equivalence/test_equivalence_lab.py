@@ -6,20 +6,26 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from hopscope.cli.main import main
+from hopscope.lab.equivalence.belief_rules import Rule, chances
+from hopscope.lab.equivalence.calibrate import fit_curve
 from hopscope.lab.equivalence.data import Judged, judgements, part_of
 from hopscope.lab.equivalence.evaluate import LexicalMatch, evaluate
+from hopscope.lab.equivalence.reliability import reliability
 from hopscope.lab.equivalence.train import examples, laid_out
 from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.types import Question
 from hopscope.tracing.entailments import equivalence, lexical
 from hopscope.tracing.entailments.equivalence.features import NAMES
 from hopscope.tracing.entailments.equivalence.trees import TreeEnsemble
+from hopscope.tracing.meters import seper
 from hopscope.tracing.scoring.correctness import Answered, correctness
+from tests.fakes import ScriptedReader, reply
 
 FIGURES = {
     "fid": (94.7, 91.8),
@@ -177,6 +183,51 @@ def test_an_answer_is_as_right_as_the_gold_it_agrees_with_best() -> None:
     assert correctness(lexical.build(), rows) == [0.9, 0, 1]
 
 
+@pytest.mark.parametrize(("rule", "kind"), [("seper", "soft"), ("seper_hard", "hard")])
+def test_belief_rules_are_those_of_seper_for_one_reply(
+    rule: Rule, kind: Literal["soft", "hard"]
+) -> None:
+    """The meter, with a reader whose only reply is the answer, gives the same."""
+    model = equivalence.build()
+    for answer in ("Costa", "Bruno Kosta", "Ana Silva", "the director, Mr Costa", "I do not know"):
+        golds = ("Bruno Costa", "B. Costa")
+        meter = seper.build(
+            ScriptedReader([[reply(answer, [-0.1])]]), model, kind=kind, samples=1, temperature=0
+        )
+        [measured] = meter.measure(Question(text="Who directed Alba?", answers=golds), [()])
+        assert measured.value is not None
+        answered = [Answered("Who directed Alba?", golds, answer)]
+        assert chances(model, answered, rule) == [pytest.approx(measured.value)]
+    assert chances(model, [Answered("Who?", ("", " "), "x")], rule) == [0]
+
+
+def test_reliability_counts_answers_in_bins() -> None:
+    """By hand: .02 and .04 with one right of two, .62 right, 1.0 right."""
+    values = np.array([[0.02, 0.62], [0.04, 1.0]])
+    right = np.array([[True, True], [False, True]])
+    found = reliability(values, right, np.array([[0, 1], [0, 0]]))
+    assert [(each.low, each.high, each.n) for each in found.bins] == [
+        (0, 0.05, 2),
+        (0.6, 0.7, 1),
+        (0.95, 1, 1),
+    ]
+    assert [each.mean for each in found.bins] == pytest.approx([0.03, 0.62, 1])
+    assert [each.right for each in found.bins] == [0.5, 1, 1]
+    assert found.error == pytest.approx((2 * 0.47 + 0.38) / 4)
+    assert found.bins[0].interval == pytest.approx((0.5125, 0.9875))
+
+
+def test_a_curve_mends_probabilities_that_are_too_low() -> None:
+    """Of 20,000 events with log-odds 1 higher than told, the curve finds that nearly."""
+    pytest.importorskip("sklearn")
+    random = np.random.default_rng(3)
+    told = random.normal(0, 2, 20_000)
+    curve = fit_curve(told, random.random(20_000) < 1 / (1 + np.exp(-told - 1)))
+    assert curve(np.array([-2.0, 0, 2])) == pytest.approx([-1, 1, 3], abs=0.5)
+    assert (np.diff(curve.before) > 0).all()
+    assert (np.diff(curve.after) > 0).all()
+
+
 def test_examples_show_gold_and_answer_either_way_round() -> None:
     rows = list(examples([*judged((True, False))]))
     kinds = {(row.kind, row.system, row.right) for row in rows}
@@ -253,8 +304,23 @@ def test_the_command_prints_each_system(tmp_path: Path, capsys: pytest.CaptureFi
         assert found["one"]["n"] == 20
         assert found["one"]["f1"] == found["one"]["accuracy"] == 100
         assert found["one"]["f1_interval"] == [100, 100]
+        assert found["one"]["rule"] == "entails"
+        assert set(found["mean"]["calibration"]) == {"expected_error", "bins"}
     code, out, _ = call(capsys, str(path), "--entailment", "lexical")
     assert [line.split()[0] for line in out.splitlines()] == ["one", "two", "mean"]
+
+
+def test_rules_and_bins_are_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(write(tmp_path, *(record(question=f"Who directed film {i}?") for i in range(20))))
+    for rule in ("seper", "seper_hard"):
+        code, out, err = call(capsys, path, "--rule", rule, "--json")
+        assert code == 0, err
+        assert json.loads(out)["mean"]["rule"] == rule
+        assert json.loads(out)["mean"]["f1"] == 100
+    code, out, _ = call(capsys, path, "--rule", "seper_hard", "--bins")
+    assert "0.00 to 0.05        20   0.000  0.000  [0.000, 0.000]" in out
+    assert "0.95 to 1.00        20   1.000  1.000  [1.000, 1.000]" in out
+    assert out.splitlines()[-1] == "expected calibration error 0.0000"
 
 
 def test_records_with_nulls_are_left_out_counted_and_named(
@@ -317,6 +383,7 @@ def test_wrong_use_exits_2_with_one_message(
         ([good, "--entailment", "judge:"], "judge needs reader: give judge:READER"),
         ([good, "--entailment", "equivalence:x"], "takes nothing after its name"),
         ([good, "--limit", "0"], "limit"),
+        ([good, "--entailment", "lexical", "--rule", "seper"], "--rule seper needs an entailment"),
     ]:
         code, out, err = call(capsys, *arguments)
         assert code == 2, (arguments, err)

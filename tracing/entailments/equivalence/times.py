@@ -31,6 +31,9 @@ BETWEEN = frozenset(["the", "of"])
 FILLING = FUNCTION_WORDS | WEEKDAYS | NEAR | SINCE | {"year", "years", "date", "sometime"}
 """May stand beside a time in an answer that is nothing but a time."""
 
+_BEGINNING = MONTH_NUMBERS.keys() | DECADES.keys()
+"""Words that begin a time, beside numbers."""
+
 
 class Time(NamedTuple):
     """A span of days."""
@@ -61,6 +64,9 @@ def times(words: Sequence[str]) -> list[Time]:
     found: list[Time] = []
     at = 0
     while at < len(words):
+        if words[at][0] > "9" and words[at] not in _BEGINNING:
+            at += 1
+            continue
         time = _month(words, at) or _century(words, at) or _decade(words, at) or _year(words, at)
         if time:
             found.append(_with_part(words, time))
