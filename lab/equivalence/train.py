@@ -225,8 +225,8 @@ def cross_fitted(rows: Sequence[Example], seed: int = SEED) -> Floats:
     folds = _folds(rows, seed)
     found = np.zeros(len(rows))
     for fold in range(FOLDS):
-        model = TreeEnsemble(fit([rows[i] for i in np.flatnonzero(folds != fold)]))
-        inside = np.flatnonzero(folds == fold)
+        model = TreeEnsemble(fit([rows[i] for i in np.flatnonzero(folds != fold).tolist()]))
+        inside = np.flatnonzero(folds == fold).tolist()
         found[inside] = model.logits(np.array([rows[i].row for i in inside]))
     return found
 
@@ -246,7 +246,7 @@ def validate(rows: Sequence[Example], seed: int = SEED) -> dict[str, float]:
     decided = np.array([np.nan if row.decided is None else row.decided for row in rows])
     curved = np.zeros(len(rows))
     for fold in range(FOLDS):
-        others = np.flatnonzero(folds != fold)
+        others = np.flatnonzero(folds != fold).tolist()
         curve = calibrated([rows[i] for i in others], logits[others])
         curved[folds == fold] = curve(logits[folds == fold])
     plain, chances = (
