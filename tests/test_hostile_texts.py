@@ -41,6 +41,7 @@ from hopscope.tracing.entailments import equivalence, judge, lexical
 from hopscope.tracing.entailments.equivalence import words
 from hopscope.tracing.entailments.equivalence._english import WHEN, WHERE
 from hopscope.tracing.learned import classifier_file
+from hopscope.tracing.scoring.correctness import Answered
 from hopscope.workflows import _paragraphs, flare_instruct, ircot
 from hopscope.workflows.flare import drafting, questions
 from hopscope.workflows.search_agent import tags
@@ -75,6 +76,16 @@ def equivalent(text: str) -> object:
     pairs = (text, "Lyon (France)"), ("Lyon (France)", text), (text, f"{text}x")
     asked = [Statement("Which town is it?", *pair) for pair in pairs]
     return equivalence.build().classify([*asked, Statement(text, "Lyon", "Paris")])
+
+
+def judged(text: str) -> object:
+    """By a question that asks for several, with the text on either side."""
+    half = text[: len(text) // 2]
+    asked = [
+        Answered("Which two sons came?", ("Ana & Bob Lee", "1 May 1950", half), text),
+        Answered("Which two sons came?", (text,), f"{half}, unlike non {half}"),
+    ]
+    return equivalence.build().correctness(asked)
 
 
 def rollout(text: str) -> object:
@@ -120,6 +131,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tracing.entailments.equivalence.words alternatives": words.alternatives,
     "tracing.entailments.equivalence.words items": words.items,
     "tracing.entailments.equivalence.features": equivalent,
+    "tracing.entailments.equivalence.reading and rules": judged,
     "store.trajectories.calls": calls.queried,
     "store.trajectories.fields": lambda text: fields.right({"answers": [text]}),
     "store.trajectories.splitting": lambda text: [
@@ -153,7 +165,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "workflows.ircot": lambda text: ircot.next_query("Who?", [text]),
 }
 
-SLOW = ("tracing.entailments.equivalence.features", "workflows._paragraphs")
+SLOW = (
+    "tracing.entailments.equivalence.features",
+    "tracing.entailments.equivalence.reading and rules",
+    "workflows._paragraphs",
+)
 """They compare letter by letter, within bounds, which takes tenths of a second; a fifth will do."""
 ELSEWHERE = {
     "runtime.budget.prices": "the end of a model's name",
@@ -176,6 +192,7 @@ ELSEWHERE = {
     "store.traces.ours": "the last characters of a text",
     "store.importers.servers": "the user's own address",
     "tracing.asking.cut_off": "our own names of estimators",
+    "tracing.entailments.equivalence.rules": "in the table with `reading`",
     "tracing.learned.promise": "the user's own",
 }
 """Modules with expressions that the table does not name, and why."""

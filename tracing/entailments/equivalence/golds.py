@@ -27,6 +27,8 @@ from hopscope.tracing.entailments.equivalence.words import (
 MOST_GOLDS = 200
 """Further aliases, and further ways to read them, are left out."""
 MOST_INITIALS = 6
+MOST_NAMES = 50
+"""Further words of a gold are no first names."""
 _TIME_WORDS = MONTHS | DECADES.keys()
 
 
@@ -142,7 +144,7 @@ class Golds:
         """Forms of first names in the golds: the word of the gold for each, and that gold."""
         found: dict[str, list[tuple[str, Text]]] = {}
         for text in self._texts:
-            for word in text.words if len(text.words) > 1 else ():
+            for word in dict.fromkeys(text.words[:MOST_NAMES] if len(text.words) > 1 else ()):
                 for form in FIRST_NAMES.get(word, frozenset()) - {word}:
                     found.setdefault(form, []).append((word, text))
         return found

@@ -16,6 +16,7 @@ is the model's.
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from math import floor, log10
 
 from hopscope.tracing.entailments.equivalence._english import (
@@ -37,6 +38,10 @@ LEAST_ROUNDED = 2
 """Significant digits of a rounded number."""
 FARTHEST_ROUNDED = 0.01
 """Its largest relative distance to the exact one."""
+MOST_WORDS = 1000
+"""Further words of an answer are read as they stand."""
+MOST_NUMBERS = 50
+"""Further numbers of golds are not looked for."""
 NEIGHBOURS = 3
 """Words on either side of a first name, one of which must be the gold's, too."""
 CERTAINLY_NO_YEAR = 10_000
@@ -76,8 +81,8 @@ def _places(golds: Golds, words: list[str]) -> list[str]:
 
 def _names(golds: Golds, words: list[str]) -> list[str]:
     """First names beside another word of the same gold, and words that sound alike."""
-    found = words
-    for at, word in enumerate(words):
+    changed: dict[int, str] = {}
+    for at, word in enumerate(words[:MOST_WORDS]):
         if word in golds.words:
             continue
         name = None
@@ -94,8 +99,8 @@ def _names(golds: Golds, words: list[str]) -> list[str]:
         elif len(word) >= SHORTEST_SOUND - 1 and not is_number(word):
             name = golds.sounds.get(sound(word))
         if name:
-            found = [*found[:at], name, *found[at + 1 :]]
-    return found
+            changed[at] = name
+    return _with(changed, words)
 
 
 def _initials(golds: Golds, words: list[str]) -> list[str]:
@@ -122,20 +127,26 @@ def _numbers(golds: Golds, words: list[str]) -> list[str]:
     """Years with the number of a footnote, and rounded numbers."""
     if not golds.numbers:
         return words
-    known = frozenset().union(*golds.numbers)
+    known = sorted(frozenset().union(*golds.numbers))[:MOST_NUMBERS]
     counts = bool(HOW_MANY.search(golds.question.raw.casefold()))
     year = bool(golds.times) and not counts
-    found = words
-    for at, word in enumerate(words):
+    changed: dict[int, str] = {}
+    for at, word in enumerate(words[:MOST_WORDS]):
         if not is_number(word) or word in known or word in golds.question.numbers:
             continue
         near = not NEAR.isdisjoint(words[max(0, at - 2) : at])
-        for number in sorted(known):
+        for number in known:
             footnoted = not counts and _footnoted(word, number)
             if footnoted or (not year and _rounded(word, number, near=near)):
-                found = [*found[:at], number, *found[at + 1 :]]
+                changed[at] = number
                 break
-    return found
+    return _with(changed, words)
+
+
+def _with(changed: Mapping[int, str], words: list[str]) -> list[str]:
+    if not changed:
+        return words
+    return [changed.get(at, word) for at, word in enumerate(words)]
 
 
 def _footnoted(word: str, number: str) -> bool:

@@ -31,6 +31,12 @@ ALIKE = 0.75
 """Similarity from which a word counts as a spelling of another."""
 REPEATED = 0.6
 """The share of the question's words from which an answer repeats it."""
+LONGEST_LIST = 50
+"""Words of a gold that is read as a list."""
+LONGEST_MENTIONED = 20
+"""Words of a gold that an answer may only mention."""
+MOST_WORDS = 1000
+"""Of an answer, to look for the items of a list."""
 LONGEST_OPPOSED = 6
 """Words of a gold; in a longer text a word and its opposite may say anything."""
 SHORTEST_NEGATED = 4
@@ -171,7 +177,9 @@ def _opposite(golds: Golds, answer: Text) -> bool:
     words, present = answer.words, frozenset(answer.words)
     held = [r.text for r in golds.full if r.text.spaced in answer.spaced]
     if held:
-        return not NEGATING.isdisjoint(words) and all(_negated(words, gold) for gold in held)
+        short = all(len(gold.words) <= LONGEST_OPPOSED for gold in held)
+        negates = short and not NEGATING.isdisjoint(words)
+        return negates and all(_negated(words, gold) for gold in held)
     asked = frozenset(golds.question.words)
     for gold in (reading.text.words for reading in golds.full):
         if len(gold) > LONGEST_OPPOSED:
@@ -221,7 +229,8 @@ def _part_of_list(golds: Golds, answer: Text) -> bool:
     if not listed or any(text.spaced in answer.spaced for text in plain):
         return False
     asked = golds.question.stemset
-    shares = [[_has(item, answer, asked) for item in each] for each in listed]
+    said = frozenset(answer.stems[:MOST_WORDS])
+    shares = [[_has(item, said, asked) for item in each] for each in listed]
     return any(any(share) for share in shares) and not any(all(share) for share in shares)
 
 
@@ -244,8 +253,8 @@ _SEVERAL = frozenset(map(str, range(2, 10)))
 
 
 def _items(reading: Reading) -> list[frozenset[str]]:
-    """What each item has that no other has."""
-    if _PLACE.fullmatch(reading.text.raw):
+    """What each item has that no other has; nothing of a place and of a long text."""
+    if len(reading.text.words) > LONGEST_LIST or _PLACE.fullmatch(reading.text.raw):
         return []
     contents = [Text(item).content for item in items(reading.text.raw)]
     if min(map(len, contents)) == 1 < len(contents[-1]):
@@ -255,9 +264,9 @@ def _items(reading: Reading) -> list[frozenset[str]]:
     return [item.difference(*(other for other in found if other is not item)) for item in found]
 
 
-def _has(item: frozenset[str], answer: Text, asked: frozenset[str]) -> bool:
+def _has(item: frozenset[str], said: frozenset[str], asked: frozenset[str]) -> bool:
     wanted = item - asked
-    return not wanted or any(_near(word, answer.stemset) for word in wanted)
+    return not wanted or any(_near(word, said) for word in wanted)
 
 
 def _near(wanted: str, said: frozenset[str]) -> bool:
@@ -272,12 +281,10 @@ def _only_mentions(golds: Golds, answer: Text) -> bool:
     words = answer.words
     if _CUES.isdisjoint(words) or not COMPARING.isdisjoint(golds.question.words):
         return False
-    starts = [
-        at
-        for reading in golds.full
-        if reading.text.spaced in answer.spaced
-        for at in _starts(words, reading.text.words)
-    ]
+    held = [r.text.words for r in golds.full if r.text.spaced in answer.spaced]
+    if any(len(gold) > LONGEST_MENTIONED for gold in held):
+        return False
+    starts = [at for gold in held for at in _starts(words, gold)]
     return bool(starts) and all(_beside(golds, answer, at) for at in starts)
 
 
