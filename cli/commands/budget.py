@@ -31,8 +31,12 @@ from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime.code_files import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hopscope.lab.budget.frontier import FrontierComparison
+    from hopscope.lab.budget.promises.checking import Check
     from hopscope.runtime.budget.prices import Price
+    from hopscope.tracing.learned.promise import Risk
     from hopscope.tracing.reports.decisions import DecisionOutcome
 
 app = typer.Typer(
@@ -178,9 +182,10 @@ def fit(
         typer.Option(
             "--guarantee",
             metavar="RISK",
-            help="For value, in place of --budget: the least cost that keeps a risk within a "
-            "limit with a level of confidence, as in loss<=.02@.95, the accuracy lost against "
-            "always retrieving; or tokens<=900, steps<=2, p95_seconds<=3; repeatable. [env var: "
+            help="For value and route, in place of --budget: the least cost that keeps a risk "
+            "within a limit with a level of confidence, as in loss<=.02@.95, the accuracy lost "
+            "against always retrieving, or the dearest arm; or tokens<=900, steps<=2, "
+            "p95_seconds<=3; repeatable. [env var: "
             "HOPSCOPE_GUARANTEES, one a line]",
             rich_help_panel=BUDGET,
         ),
@@ -233,7 +238,11 @@ def fit(
         raise UsageError(
             "a router is learned from --outcomes FILE, and other policies from --from EXP"
         )
-    if kind is PolicyKind.route and not risks:
+    if kind is PolicyKind.route:
+        if risks and (budget or adapt or per is Share.set):
+            raise UsageError(
+                "--guarantee is in place of --budget and --budget-per, without --adapt"
+            )
         read = outcomes.Reading(
             files,
             outcomes.arms(arms),
@@ -241,14 +250,14 @@ def fit(
             objective.value,
             outcomes.price(model, prices),
         )
-        _fit_route(read, adapt, budget, per, out, seed=seed, overwrite=overwrite)
+        _fit_route(read, adapt, budget, per, out, risks=risks, seed=seed, overwrite=overwrite)
         return
     if experiment is None:
         raise UsageError("give --from EXP, the experiment to learn from, or --outcomes FILE")
     if risks and (budget or kind is not PolicyKind.value):
         raise UsageError(
-            "--guarantee is for --kind value, in place of --budget; to limit tokens as well, give "
-            "--guarantee 'tokens<=N'"
+            "--guarantee is for value and route, in place of --budget; to limit tokens as well, "
+            "give --guarantee 'tokens<=N'"
         )
     tokens = _tokens(budget) if kind is PolicyKind.value and not risks else None
     if not out.absolute().parent.is_dir():
@@ -284,10 +293,13 @@ def _fit_route(
     per: Share,
     out: Path,
     *,
+    risks: "Sequence[Risk]",
     seed: int,
     overwrite: bool,
 ) -> None:
     """Learn a router and write it."""
+    from hopscope.lab.budget.promises import routers
+    from hopscope.lab.budget.promises.report import told
     from hopscope.lab.budget.routing import budgets as budgeting
     from hopscope.lab.budget.routing.fitting import Fitting, learn
     from hopscope.lab.export.sheets import whole
@@ -305,15 +317,22 @@ def _fit_route(
         budgets = budgeting.of_each(budgets, (few or found).sets)
     render.progress(f"learning from {len(found.rows)} questions")
     source = ", ".join(file.name for file in read.files)
-    file = learn(found, budgets=budgets, adapt=few, fitting=Fitting(seed=seed), source=source).file
+    fitting = Fitting(seed=seed)
+    if risks:
+        file = routers.learn(found, risks, fitting=fitting, source=source)
+    else:
+        file = learn(found, budgets=budgets, adapt=few, fitting=fitting, source=source).file
     with whole(out) as unfinished:
         unfinished.write_text(file.model_dump_json() + "\n", encoding="utf-8")
     render.progress("")
     figures: dict[str, Any] = file.learned
-    render.say(
-        f"accuracy {figures['utility']:.3f} with {figures[file.unit]:.2f} {file.unit} per question "
-        f"({figures['estimator']}); best arm {figures['best_arm']:.3f}"
-    )
+    if file.promise is not None:
+        render.say("\n".join(told(file.promise)))
+    else:
+        render.say(
+            f"accuracy {figures['utility']:.3f} with {figures[file.unit]:.2f} {file.unit} per "
+            f"question ({figures['estimator']}); best arm {figures['best_arm']:.3f}"
+        )
     _note_outcomes(found.left_out, found.assumed, file.unit)
     render.note(
         f"route policy of {len(found.rows)} questions written to {out}: use it with "
@@ -493,6 +512,99 @@ def _draw(compared: "FrontierComparison", path: Path, unit: str, utility: str) -
 
     with whole(path) as unfinished:
         unfinished.write_text(draw(compared, unit=unit, utility=utility), encoding="utf-8")
+
+
+@app.command("check")
+def check(
+    policy: Annotated[
+        str,
+        typer.Argument(
+            metavar="POLICY", help="The policy with a promise: value:FILE or route:FILE."
+        ),
+    ],
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[EXP]",
+            help="For value: an experiment on fresh questions that always retrieved.",
+        ),
+    ] = None,
+    given: OutcomeFiles = None,
+    cost: CostTexts = None,
+    workflow: ArmName = None,
+    file: code_options.Files = None,
+    db: Database = None,
+    json: Json = False,
+) -> None:
+    """Tell on fresh questions whether a policy's promise is kept, broken or not yet known.
+
+    You may look as often as you like: the bounds hold for all looks together. Exit code 1 if it is
+    broken. It also tells which signals have moved since the promise was made.
+    """
+    from hopscope.lab.budget.promises import checking
+    from hopscope.lab.budget.promises.report import checked
+
+    kind, path = _promising(policy)
+    files = [] if experiment else outcomes.files(given)
+    if kind is PolicyKind.route:
+        found = _check_route(path, files, cost)
+    else:
+        found = _check_value(path, experiment, workflow, db)
+    if json:
+        render.print_json(found.model_dump(mode="json"))
+    else:
+        render.say("\n".join(checked(found)))
+    if not found.fresh:
+        render.note(
+            "these questions have the name of those that the policy was learned from: check it on "
+            "others, or the answer is worth nothing"
+        )
+    if found.verdict == checking.BROKEN:
+        raise typer.Exit(1)
+
+
+def _promising(policy: str) -> tuple[PolicyKind, Path]:
+    from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.specs import Spec
+
+    spec = Spec.parse(policy)
+    if spec.name not in (PolicyKind.value, PolicyKind.route) or not spec.argument:
+        raise UsageError("give the policy to check as value:FILE or route:FILE")
+    return PolicyKind(spec.name), Path(spec.argument)
+
+
+def _check_route(path: Path, files: list[Path], cost: list[str] | None) -> "Check":
+    from hopscope.lab.budget.promises import checking
+    from hopscope.runtime.errors import UsageError
+    from hopscope.tracing.learned.files import read
+    from hopscope.tracing.learned.route_file import RouteFile
+
+    if not files:
+        raise UsageError("a router is checked on outcomes: give --outcomes FILE, and no experiment")
+    file = read(RouteFile, path, workflow="", reader="")
+    checking.promise_of(file)
+    found = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit).outcomes(file)
+    _note_outcomes(found.left_out, found.assumed, file.unit)
+    source = ", ".join(each.name for each in files)
+    return checking.check_outcomes(file, found, source=source)
+
+
+def _check_value(
+    path: Path, experiment: str | None, workflow: str | None, db: str | None
+) -> "Check":
+    from hopscope.lab.budget.promises import checking
+    from hopscope.lab.budget.stored import of_experiment
+    from hopscope.runtime.errors import UsageError
+    from hopscope.tracing.learned.files import read
+    from hopscope.tracing.learned.value_file import ValueFile
+
+    if experiment is None:
+        raise UsageError("give the experiment whose runs to check the policy on, and no --outcomes")
+    file = read(ValueFile, path, workflow=None, reader=None)
+    checking.promise_of(file)
+    walks = of_experiment(db, experiment, workflow, Worth(file.utility).value)
+    read(ValueFile, path, workflow=walks.workflow, reader=walks.reader.name)
+    return checking.check_paths(file, [each.path for each in walks.paths], source=experiment)
 
 
 @app.command("allocate")

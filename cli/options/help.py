@@ -75,6 +75,7 @@ EXAMPLES = {
     "budget explain": "hopscope budget explain last",
     "budget fit": "hopscope budget fit --from first --budget tokens=800 --out policy.json",
     "budget frontier": "hopscope budget frontier first -w ircot --plot frontier.svg",
+    "budget check": "hopscope budget check route:route.json --outcomes others.jsonl",
     "budget allocate": "hopscope budget allocate asked.jsonl --policy policy.json --total 20000",
     "db": "hopscope db check",
     "db upgrade": "hopscope db upgrade --db runs.db",

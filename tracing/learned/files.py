@@ -27,8 +27,13 @@ class LearnedFile(Record):
 AnyLearnedFile = TypeVar("AnyLearnedFile", bound=LearnedFile)
 
 
-def read(kind: type[AnyLearnedFile], path: Path, *, workflow: str, reader: str) -> AnyLearnedFile:
+def read(
+    kind: type[AnyLearnedFile], path: Path, *, workflow: str | None, reader: str | None
+) -> AnyLearnedFile:
     """
+    Args:
+        workflow, reader: None is not compared.
+
     Raises:
         UsageError: the file is missing, is not a policy of this kind, or is for another workflow or
             reader.
@@ -46,7 +51,7 @@ def read(kind: type[AnyLearnedFile], path: Path, *, workflow: str, reader: str) 
         ("workflow", policy.workflow, workflow),
         ("reader", policy.reader, reader),
     ):
-        if its and its != given:
+        if its and given is not None and its != given:
             raise UsageError(
                 f"policy {path} was learned for the {what} {its} and does not fit {given}: "
                 f"use it with {its}, or learn another with `hopscope budget fit`"

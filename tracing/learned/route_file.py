@@ -195,6 +195,8 @@ class RouteFile(LearnedFile):
     """At all prices, the lowest first."""
     models: tuple[RouteModel, ...] = Field(min_length=1)
     """The poorest level first."""
+    always: bool | None = None
+    """True if it always takes the dearest arm, because no price keeps its promise."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -251,7 +253,7 @@ class RouteFile(LearnedFile):
         """
         [utilities], [costs] = self.predict([asked])
         paid = self.price_of(asked.set) if price is None else price
-        arm = int(choose(utilities[None], costs[None], np.array([paid]))[0])
+        arm = int(self.arms_of(utilities[None], costs[None], np.array([paid]))[0])
         best = 1 + int(np.argmax((utilities - paid * costs)[1:]))
         gain = float(utilities[best] - utilities[0])
         model = self.model(asked.levels)
@@ -261,6 +263,12 @@ class RouteFile(LearnedFile):
             for ends in ([b.low for b in model.gains], [b.high for b in model.gains])
         )
         return Route(arm, model.level, tuple(utilities), tuple(costs), paid, gain, low, high)
+
+    def arms_of(self, utilities: Floats, costs: Floats, prices: Floats) -> NDArray[np.int64]:
+        """The arms of questions: `choose`, unless it always takes the dearest."""
+        if self.always:
+            return np.full(len(utilities), len(self.arms) - 1)
+        return choose(utilities, costs, prices)
 
     def _costs(self, set: str) -> list[float]:
         known = self.costs.get(set, self.costs[""])

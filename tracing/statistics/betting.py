@@ -11,7 +11,7 @@ of values in the range (Waudby-Smith and Ramdas 2021, arXiv 2010.09686).
   stakes. It does not depend on the order of the values.
 
 Against Hoeffding and Bentkus' bound for differences of two scores, which does not use their
-variance, `p_values` needs a tenth of the questions (`benchmarks/estimation/promise.py`).
+variance, `p_values` needs a ninth of the questions (`benchmarks/estimation/promise.py`).
 """
 
 from collections.abc import Callable
@@ -108,6 +108,26 @@ def wealth(values: ArrayLike, limit: float, within: Range = DIFFERENCES) -> floa
     """The wealth of who bets that the mean is below `limit`. If it is not, the chance that the
     wealth ever reaches 1/a while values are added is at most a; 1 without values."""
     return _mixture(*_scaled(values, limit, within))
+
+
+def looks(
+    values: ArrayLike,
+    limit: float,
+    within: Range = DIFFERENCES,
+    *,
+    level: float = LEVEL,
+    most: int = 10_000_000,
+) -> int:
+    """The number of values at which `wealth` would show that the mean is below the limit, if they
+    went on like these; `most` if that takes more."""
+    scaled, mean = _scaled(values, limit, within)
+    if not scaled.size or not 0 < mean < 1:
+        return 1 if mean >= 1 else most
+    stakes = np.array(STAKES)[:, None] / (1 - mean)
+    growth = float(np.log1p(stakes * (mean - scaled[0])).mean(axis=1).max())
+    if growth <= 0:
+        return most
+    return min(most, ceil(float(np.log(len(STAKES) / (1 - level))) / growth))
 
 
 def bounds(

@@ -8,7 +8,9 @@ level, for every distribution and number of questions, if
 
 - the order of the sequence does not depend on the questions of the calibration. It is that of the
   p-values on the questions that the policy has learned from, the smallest first (Pareto testing,
-  Laufer-Goldshtein, Fisch, Barzilay and Jaakkola 2022, arXiv 2210.07913);
+  Laufer-Goldshtein, Fisch, Barzilay and Jaakkola 2022, arXiv 2210.07913). On them a policy looks
+  better than it is, the more so the more it stops. Where only the loss has a limit, the thresholds
+  that seem to keep it are therefore in the order of their price, the lowest first;
 - p-values are valid. Those of means are by betting (`tracing.statistics.betting`), those of
   quantiles are exact binomial ones. With several risks the largest counts, and each risk keeps its
   own level.
@@ -91,6 +93,9 @@ def sequence(
     p = p_values(found, risks, caps) / [_alpha(risk) for risk in risks]
     worst, means = p.max(axis=1), found.costs.mean(axis=1)
     losses = found.values["loss"].mean(axis=1)
+    if all(risk.measure == "loss" for risk in risks):
+        seems = np.maximum(worst, 1.0)
+        return tuple(sorted(range(len(worst)), key=lambda i: (seems[i], found.thresholds[i])))
     return tuple(sorted(range(len(worst)), key=lambda i: (worst[i], losses[i], means[i])))
 
 
@@ -134,16 +139,19 @@ def bound(values: Floats, risk: Risk, caps: Mapping[Measure, float]) -> RiskBoun
 
 
 def needed(
-    found: RisksByThreshold, risks: Sequence[Risk], caps: Mapping[Measure, float]
+    found: RisksByThreshold,
+    risks: Sequence[Risk],
+    first: int,
+    caps: Mapping[Measure, float],
 ) -> int | None:
-    """The number of questions with which some threshold would keep all limits, if they were like
-    these; None if no number would do."""
-    sizes = [
-        max(_needed(found.values[r.measure][place], r, caps) for r in risks)
-        for place in range(len(found.thresholds))
-    ]
-    least = min(sizes)
-    return least if least < MOST else None
+    """The number of questions with which a promise would be kept, if they were like these; None if
+    no number would do.
+
+    Args:
+        first: the place of the threshold that is tested first, as all depends on it.
+    """
+    size = max(_needed(found.values[r.measure][first], r, caps) for r in risks)
+    return max(size, found.costs.shape[1] + 1) if size < MOST else None
 
 
 def _needed(values: Floats, risk: Risk, caps: Mapping[Measure, float]) -> int:

@@ -172,7 +172,7 @@ def promised(
     kept = chosen.place is not None
     table = found if kept else always
     row = chosen.place or 0
-    needed = None if kept else choosing.needed(found, risks, caps)
+    needed = None if kept else choosing.needed(found, risks, order[0], caps)
     bounds = tuple(choosing.bound(table.values[r.measure][row], r, caps) for r in risks)
     return Promised(
         chosen.place,

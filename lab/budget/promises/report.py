@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from hopscope.lab.budget.promises.checking import Check
 from hopscope.tracing.learned.promise import Promise, RiskBound
 
 
@@ -35,7 +36,7 @@ def bound(found: RiskBound) -> str:
 
 
 def _number(found: RiskBound, value: float) -> str:
-    return f"{value:+.3f}" if found.risk.measure == "loss" else amount(value)
+    return _signed(value) if found.risk.measure == "loss" else amount(value)
 
 
 def amount(value: float) -> str:
@@ -45,10 +46,72 @@ def amount(value: float) -> str:
 def _needed(promise: Promise) -> str:
     if promise.needed is None:
         return (
-            "  more questions would not help: at no price were the risks of these questions within "
-            "the limits; allow more, or learn from more questions"
+            "  more calibration questions would not help: on these the risks were not within the "
+            "limits at the price that is tested first; allow more, or learn from more questions"
         )
     return (
         f"  about {promise.needed:,} calibration questions would be needed if they were like these "
         f"{promise.calibrated}, as many more to learn from; or allow a larger loss"
     )
+
+
+SHOWN = 5
+"""Signals that moved; more are only counted."""
+
+
+def checked(check: Check) -> Iterator[str]:
+    """A promise on fresh questions, and what to do."""
+    yield f"{check.verdict}: {check.promise} on {check.questions:,} questions"
+    for each in check.risks:
+        number = _signed if each.risk.startswith("loss") else amount
+        yield (
+            f"  {each.of} {number(each.found)}, from {number(each.low)} to {number(each.high)}, "
+            f"each end with {each.level:.4g} confidence at all looks together; limit "
+            f"{each.limit:g}: {each.verdict}"
+        )
+    yield f"  {_advice(check)}"
+    yield (
+        f"  {amount(check.cost)} {check.unit} per question, where always retrieving takes "
+        f"{amount(check.cost_always)}"
+    )
+    yield f"  compared are {check.compared}"
+    yield from _drift(check)
+
+
+def _advice(check: Check) -> str:
+    if check.verdict == "kept":
+        return "go on; you may look again at any time"
+    if check.verdict == "broken":
+        return (
+            "do without the policy, and learn another from runs like these: `hopscope budget fit "
+            "--guarantee`"
+        )
+    sizes = [each.needed for each in check.risks if each.verdict == "not yet known"]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return "measure more questions: the risk is so near to its limit that none can say how many"
+    return f"measure more questions: about {max(known):,} in all if they go on like these"
+
+
+def _drift(check: Check) -> Iterator[str]:
+    if not check.signals:
+        yield "drift: no signal has enough values to be compared"
+        return
+    against = f"those of the calibration ({check.calibrated:,} questions)"
+    if not check.moved:
+        yield f"drift: none of {check.signals} signals differs from {against}"
+        return
+    yield (
+        f"drift: {len(check.moved)} of {check.signals} signals differ from {against}: the promise "
+        "was made for questions like those"
+    )
+    for each in check.moved[:SHOWN]:
+        found = each.moved
+        yield (
+            f"  {each.signal}: median {found.before:.3g} then, {found.after:.3g} now; the "
+            f"distributions differ by {found.distance:.2f} (p {found.p:.1g})"
+        )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}"

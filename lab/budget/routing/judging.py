@@ -120,6 +120,7 @@ def judge(
         utilities,
         costs,
         shipped=[file.price_of(row.set) for row in outcomes.rows],
+        always=bool(file.always),
         policy=policy,
         levels={level: levels.count(level) for level in dict.fromkeys(levels)},
         at=at,
@@ -134,6 +135,7 @@ def compare(
     costs: Floats,
     *,
     shipped: Sequence[float],
+    always: bool = False,
     policy: str = "route",
     levels: Mapping[str, int] | None = None,
     at: Mapping[str, float] | None = None,
@@ -145,6 +147,7 @@ def compare(
     Args:
         utilities: predicted, (question, arm), as are `costs`.
         shipped: the price of each question.
+        always: at it, the dearest arm is taken in any case.
         levels: questions by the level of texts that was used.
 
     Raises:
@@ -157,6 +160,8 @@ def compare(
     prices = price_grid(outcomes, PRICES)
     paid = np.vstack([np.array(shipped), *(np.full(len(names), price) for price in prices)])
     chosen = np.array([choose(utilities, costs, each) for each in paid])  # (price, question)
+    if always:
+        chosen[0] = len(outcomes.arms) - 1
     weights = _weights(names, resamples, seed)
     given = _Given(outcomes, chosen, [None, *prices], weights)
     groups: list[GroupFrontier] = []

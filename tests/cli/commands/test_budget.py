@@ -130,6 +130,15 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
             "in place of --budget",
         ),
         (("fit", "--from", "none", "--out", "p.json", "--guarantee", "loss<=.1"), "no experiment"),
+        (("check", "p.json", "e"), "value:FILE or route:FILE"),
+        (("check", "route:p.json", "e"), "checked on outcomes"),
+        (("check", "route:p.json", "--outcomes", "o"), "p.json cannot be read"),
+        (("check", "value:p.json"), "give the experiment whose runs"),
+        (("check", "value:p.json", "e"), "p.json cannot be read"),
+        (
+            ("fit", "--outcomes", "o", "--out", "p", "--guarantee", "loss<=.1", "--budget", "s=9"),
+            "in place of --budget",
+        ),
         (("frontier", "none"), "no experiment"),
         (("frontier", "none", "--plot", "r.db"), "r.db is there already: give --overwrite"),
         (("frontier", "none", "--plot", "r.db", "--overwrite"), "no experiment"),
@@ -192,3 +201,37 @@ def test_a_router_is_learned_from_outcomes_and_judged_on_others(
     assert shipped["difference"] == pytest.approx(0.25), "half of the rows are right without"
     code, told, _ = call(capsys, *judged, "--at", "steps=.5")
     assert "towns" in told
+
+
+def test_a_promise_of_a_router_is_made_checked_and_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On other questions confident drafts are wrong, and the check fails."""
+    pytest.importorskip("sklearn")
+
+    def write(name: str, wrong: bool) -> str:
+        rows = [
+            {
+                "question": f"Who founded town {n * 7919 % 900 + 100}?",
+                "draft": ["It is unknown", "Ina Dorn"][n % 2],
+                "accurate": {"none": n % 2 and not wrong, "one": 1},
+            }
+            for n in range(200)
+        ]
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+
+    learned, others, out = write("a", False), write("b", True), str(tmp_path / "route.json")
+    promise = ("--guarantee", "loss<=.05@.9", "--out", out)
+    code, told, _ = call(capsys, "budget", "fit", "--outcomes", learned, *promise)
+    assert code == 0
+    assert told.startswith("promised: loss<=0.05@0.9")
+    checked = ("budget", "check", f"route:{out}", "--outcomes")
+    code, told, err = call(capsys, *checked, learned)
+    assert code == 0
+    assert told.startswith("kept: loss<=0.05@0.9 on 200 questions")
+    assert "check it on others" in err
+    code, told, _ = call(capsys, *checked, others, "--json")
+    assert code == 1
+    assert json.loads(told)["verdict"] == "broken"

@@ -105,7 +105,11 @@ def test_testing_stops_at_the_first_threshold_that_is_not_shown() -> None:
 
 
 def test_the_order_is_that_of_the_evidence_on_other_questions() -> None:
-    assert choosing.sequence(table(losses(0.02, 0.15, 0.0)), [LOSS], {}) == (2, 0, 1)
+    """With a limit of the loss alone, those that seem to keep it are tested by price."""
+    found = table(losses(0.0, 0.2, 0.15, 0.0))
+    assert choosing.sequence(found, [LOSS], {}) == (0, 3, 2, 1)
+    both = (LOSS, Risk.parse("tokens<=410"))
+    assert choosing.sequence(found, both, {"tokens": 1000})[0] == 3
 
 
 def test_the_promise_is_kept_as_often_as_it_says() -> None:
@@ -134,7 +138,7 @@ def test_a_limit_of_a_quantile_is_tested_exactly() -> None:
         upper = choosing.bound(found.costs[0], risk, {}).upper
         assert upper == (100 if kept else None)
     few = table(np.zeros((1, 20)), np.full((1, 20), 100.0))
-    assert choosing.needed(few, [risk], {}) == pytest.approx(59, abs=3)
+    assert choosing.needed(few, [risk], 0, {}) == pytest.approx(59, abs=3)
 
 
 def test_the_bound_of_a_quantile_is_an_observed_value() -> None:

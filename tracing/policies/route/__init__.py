@@ -91,6 +91,11 @@ class RoutePolicy:
             for arm, utility, cost in zip(self.file.arms, found.utilities, found.costs, strict=True)
         )
         unit = self.file.unit.removesuffix("s")
+        if self.file.always:
+            return (
+                f"no price keeps the promise {self.file.promise}: it always takes "
+                f"{self.file.arms[found.arm]}"
+            )
         return (
             f"{self.file.arms[found.arm]} is worth most at {found.price:.2g} a {unit}: predicted "
             f"are {worth} {self.file.unit}"

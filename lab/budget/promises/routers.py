@@ -1,0 +1,154 @@
+"""Learn a router of least cost that keeps limits of risk with a level of confidence.
+
+As in `guarantee`, one half of the questions teaches and the other is for the choice. The thresholds
+are the router's prices, and the loss is against the dearest arm: what taking it for all questions
+scores, minus what the router scores. The order of tests comes from predictions out of fold.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from hopscope.lab.budget.outcomes import UNITS, Outcomes
+from hopscope.lab.budget.promises.choosing import RisksByThreshold
+from hopscope.lab.budget.promises.following import LEAST
+from hopscope.lab.budget.promises.guarantee import check_measured, promised, split
+from hopscope.lab.budget.routing.fitting import Fitting, Predicted, asked
+from hopscope.lab.budget.routing.fitting import learn as learn_router
+from hopscope.runtime.errors import UsageError
+from hopscope.tracing.learned.promise import Measure, Risk, SignalSample
+from hopscope.tracing.learned.route_file import SET, WORD, Asked, RouteFile, choose
+from hopscope.tracing.statistics.drift import sketch
+
+Floats = NDArray[np.float64]
+
+
+def learn(
+    outcomes: Outcomes,
+    risks: Sequence[Risk],
+    *,
+    fitting: Fitting | None = None,
+    source: str = "",
+) -> RouteFile:
+    """Learn from outcomes the cheapest router that keeps all limits; one that takes the dearest arm
+    for all questions, if no price does.
+
+    Raises:
+        UsageError: there are too few rows or arms, or a measure with a limit is not in all rows.
+        MissingExtraError: scikit-learn is not installed.
+    """
+    fitting = fitting or Fitting()
+    check_measured(risks, ["loss", *measured(outcomes)])
+    halves = split(len(outcomes.rows), fitting.seed)
+    learned = learn_router(outcomes.of(halves.learning), fitting=fitting, source=source)
+    file = learned.file
+    own, rest = (fitted_to(outcomes.of(each), file) for each in halves)
+    prices = [point.price for point in file.frontier]
+    found = by_price(rest, file.predict([asked(row) for row in rest.rows]), prices)
+    place, promise = promised(
+        by_price(own, learned.predicted, prices),
+        found,
+        risks,
+        always=always(rest),
+        seed=fitting.seed,
+        unit=file.unit,
+        signals=sketches(file, [asked(row) for row in rest.rows]),
+    )
+    figures: dict[str, JsonValue] = {
+        "estimator": f"{fitting.folds}-fold cross-validation; the promise is by others"
+    }
+    if place is not None:
+        point = file.frontier[place]
+        figures |= {"utility": round(point.utility, 6), file.unit: round(point.cost, 4)}
+    return file.model_copy(
+        update={
+            "price": prices[place or 0],
+            "always": None if place is not None else True,
+            "promise": promise,
+            "learned": {**file.learned, **figures},
+        }
+    )
+
+
+def fitted_to(outcomes: Outcomes, file: RouteFile) -> Outcomes:
+    """With the arms in the order of the file.
+
+    Raises:
+        UsageError: its arms or unit are others.
+    """
+    if set(outcomes.arms) != set(file.arms) or outcomes.unit != file.unit:
+        raise UsageError(
+            f"the router chooses among {', '.join(file.arms)} by {file.unit}, and the outcomes are "
+            f"of {', '.join(outcomes.arms)} by {outcomes.unit}"
+        )
+    return outcomes.model_copy(update={"arms": file.arms})
+
+
+def measured(outcomes: Outcomes) -> dict[Measure, Floats]:
+    """The costs that all rows tell of all arms and that can have limits, (row, arm)."""
+    found: dict[Measure, Floats] = {}
+    for unit in UNITS:
+        if unit == "money":
+            continue
+        rows = [row.costs.get(unit, {}) for row in outcomes.rows]
+        if all(arm in row for row in rows for arm in outcomes.arms):
+            found[unit] = np.array([[row[arm] for arm in outcomes.arms] for row in rows])
+    return found
+
+
+def by_price(
+    outcomes: Outcomes, predicted: Predicted | tuple[Floats, Floats], prices: Sequence[float]
+) -> RisksByThreshold:
+    """What a router does on each row at each price."""
+    utilities, costs = predicted
+    arms = [choose(utilities, costs, np.full(len(utilities), price)) for price in prices]
+    return of_arms(outcomes, np.array(arms), prices)
+
+
+def of_arms(
+    outcomes: Outcomes, arms: NDArray[np.int64], prices: Sequence[float]
+) -> RisksByThreshold:
+    """What choices of arms bring and cost.
+
+    Args:
+        arms: (price, row)
+    """
+    rows, scores = np.arange(len(outcomes.rows)), outcomes.scores
+    values: dict[Measure, Floats] = {"loss": scores[:, -1] - scores[rows, arms]}
+    values |= {name: table[rows, arms] for name, table in measured(outcomes).items()}
+    return RisksByThreshold(tuple(prices), values, outcomes.costs[rows, arms])
+
+
+def always(outcomes: Outcomes) -> RisksByThreshold:
+    """The dearest arm for all rows."""
+    dearest = len(outcomes.arms) - 1
+    return of_arms(outcomes, np.full((1, len(outcomes.rows)), dearest), [0.0])
+
+
+def signals(file: RouteFile, questions: Sequence[Asked]) -> Mapping[str, list[float]]:
+    """What the router sees of questions, and what it predicts for each arm, by name.
+
+    Sets are 0 or 1, and single words are left out.
+    """
+    found: dict[str, list[float]] = {}
+    for each in questions:
+        model = file.model(each.levels)
+        for name, value in each.inputs(model.level).items():
+            if name in model.names and not name.startswith((WORD, SET)):
+                found.setdefault(name, []).append(value)
+    for name in file.sets:
+        found[f"{SET}{name}"] = [float(each.set == name) for each in questions]
+    utilities, _ = file.predict(questions)
+    for arm, column in zip(file.arms, utilities.T, strict=True):
+        found[f"predicted {arm}"] = column.tolist()
+    return found
+
+
+def sketches(file: RouteFile, questions: Sequence[Asked]) -> tuple[SignalSample, ...]:
+    return tuple(
+        SignalSample(name=name, retrievals=0, sketch=sketch(values))
+        for name, values in signals(file, questions).items()
+        if len(values) >= LEAST
+    )

@@ -1,0 +1,146 @@
+"""Promises of routers, and whether promises hold on fresh questions."""
+
+import numpy as np
+import pytest
+
+from hopscope.lab.budget.outcomes import OutcomeRow, Outcomes
+from hopscope.lab.budget.paths import Path, Stop
+from hopscope.lab.budget.promises import checking, routers
+from hopscope.lab.budget.promises.report import checked
+from hopscope.lab.budget.routing.fitting import Fitting
+from hopscope.lab.budget.routing.judging import judge
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.types import Question
+from hopscope.tracing.learned.promise import Promise, Risk, RiskBound, SignalSample
+from hopscope.tracing.learned.route_file import Asked, RouteFile
+from hopscope.tracing.learned.value_file import ValueFile
+from hopscope.tracing.statistics import betting
+from hopscope.tracing.statistics.drift import sketch
+
+QUICK = Fitting(trees=8, leaf=3, prices=12)
+ARMS = ("none", "one", "ircot")
+HEDGE = "It is not known, there is no information about that"
+
+
+def row(number: int, *, misled: float = 0.0) -> OutcomeRow:
+    """A draft that hedges needs IRCoT; of the others so many are misled."""
+    hedges = number % 2 == 0
+    wrong = hedges or number % 100 < 100 * misled
+    return OutcomeRow(
+        question=f"Who founded the town number {number * 7919 % 900 + 100}?",
+        scores={"none": float(not wrong), "one": float(not wrong), "ircot": 1.0},
+        costs={"steps": {"none": 0.0, "one": 1.0, "ircot": 3.0}},
+        draft=HEDGE if hedges else "Ina Dorn",
+    )
+
+
+def rows(first: int, count: int, *, misled: float = 0.0) -> Outcomes:
+    made = tuple(row(first + n, misled=misled) for n in range(count))
+    return Outcomes(rows=made, arms=ARMS, unit="steps")
+
+
+@pytest.fixture(scope="module")
+def router() -> RouteFile:
+    pytest.importorskip("sklearn")
+    return routers.learn(rows(0, 600), [Risk.parse("loss<=.05")], fitting=QUICK, source="here")
+
+
+def test_a_router_promises_what_it_saves(router: RouteFile) -> None:
+    promise = router.promise
+    assert promise is not None
+    assert promise.kept
+    assert (promise.unit, promise.cost_always, promise.threshold) == ("steps", 3.0, router.price)
+    assert promise.cost < 2
+    assert promise.risks[0].upper is not None
+    assert promise.risks[0].upper <= 0.05
+    assert "predicted ircot" in {each.name for each in promise.signals}
+    assert RouteFile.model_validate_json(router.model_dump_json()) == router
+
+
+def test_where_no_price_keeps_the_promise_the_router_takes_the_dearest_arm() -> None:
+    pytest.importorskip("sklearn")
+    file = routers.learn(rows(0, 80), [Risk.parse("loss<=.001")], fitting=QUICK)
+    assert file.always
+    assert file.promise is not None
+    assert not file.promise.kept
+    assert file.route(Asked("Who founded it?", draft="Ina Dorn")).arm == 2
+    assert judge(rows(900, 40), file, resamples=100).pooled.shipped.cost == pytest.approx(3)
+    with pytest.raises(UsageError, match="promises nothing"):
+        checking.check_outcomes(file, rows(900, 40))
+
+
+def test_only_what_all_rows_tell_can_have_a_limit() -> None:
+    with pytest.raises(UsageError, match="tokens were not measured; there are loss, steps"):
+        routers.learn(rows(0, 80), [Risk.parse("tokens<=9")], fitting=QUICK)
+
+
+def test_a_promise_that_holds_is_kept_and_no_signal_moves(router: RouteFile) -> None:
+    found = checking.check_outcomes(router, rows(1001, 400), source="elsewhere")
+    assert (found.verdict, found.fresh, found.moved) == ("kept", True, ())
+    assert found.cost < found.cost_always == 3
+    assert found.risks[0].high <= 0.05
+    assert next(checked(found)) == "kept: loss<=0.05@0.95 on 400 questions"
+    assert not checking.check_outcomes(router, rows(0, 40), source="here").fresh
+
+
+def test_few_questions_do_not_tell(router: RouteFile) -> None:
+    found = checking.check_outcomes(router, rows(1001, 30))
+    assert found.verdict == "not yet known"
+    needed = found.risks[0].needed
+    assert needed is not None
+    assert checking.check_outcomes(router, rows(1001, needed + 2)).verdict == "kept"
+    assert f"about {needed} in all" in "\n".join(checked(found))
+
+
+def test_a_promise_is_broken_under_a_shift_and_the_signals_tell(router: RouteFile) -> None:
+    """All drafts are confident, and half of them are wrong."""
+    made = tuple(row(2 * n + 1, misled=0.5) for n in range(300))
+    found = checking.check_outcomes(router, Outcomes(rows=made, arms=ARMS, unit="steps"))
+    assert found.verdict == "broken"
+    assert found.risks[0].low > 0.05
+    assert found.moved
+    told = "\n".join(checked(found))
+    assert "learn another" in told
+    assert f"drift: {len(found.moved)} of {found.signals} signals differ" in told
+
+
+def value_file(*limits: str, always: bool | None = None) -> ValueFile:
+    """It stops at once, by its promise; without heads it is only followed where it is `always`."""
+    bounds = tuple(RiskBound(risk=Risk.parse(each), found=0.0, upper=0.0) for each in limits)
+    samples = (SignalSample(name="nesting", retrievals=0, sketch=sketch(range(100))),)
+    promise = Promise(
+        kept=True,
+        risks=bounds,
+        method="m",
+        threshold=0.1,
+        tried=1,
+        calibrated=100,
+        seed=0,
+        cost=1.0,
+        cost_always=2.0,
+        signals=samples,
+    )
+    return ValueFile.model_construct(always=True, promise=promise, learned={"source": "e"})
+
+
+def path(seconds: float) -> Path:
+    stops = (Stop(utility=0, tokens=9, seconds=0), Stop(utility=1, tokens=99, seconds=seconds))
+    return Path(question=Question(text="q"), stops=stops, known=({},), asked=({},))
+
+
+def test_a_quantile_is_checked_by_the_share_above_it() -> None:
+    slow = [path(9.0 if n % 5 == 0 else 1.0) for n in range(200)]
+    found = checking.check_paths(value_file("p90_seconds<=5"), slow, source="e")
+    [risk] = found.risks
+    assert (risk.verdict, risk.found, risk.limit) == ("broken", 0.2, 0.1)
+    assert risk.of == "share above 5 seconds"
+    assert (found.fresh, found.signals) == (False, 0)
+    quick = checking.check_paths(value_file("p90_seconds<=5", "loss<=.05"), [path(1.0)] * 200)
+    assert [each.verdict for each in quick.risks] == ["kept", "kept"]
+
+
+def test_looks_tell_when_wealth_suffices() -> None:
+    values = np.random.default_rng(0).choice([0.0, 1.0, -1.0], p=[0.9, 0.05, 0.05], size=4000)
+    size = betting.looks(values, 0.1)
+    assert betting.wealth(values[: 2 * size], 0.1) > 20 > betting.wealth(values[: size // 2], 0.1)
+    assert betting.looks([1.0] * 5, 0.1, most=99) == 99
