@@ -218,7 +218,7 @@ def _priced(
     for place, arm in places:
         in_steps = unit == "steps"
         sources: tuple[tuple[str | None, float | None], ...] = (
-            ("given", given.get((place, arm), given.get((None, arm)))),
+            (None, given.get((place, arm), given.get((None, arm)))),
             (None, STEPS_OF.get(arm) if in_steps else None),
             ("the policy's", known.get((place, arm), known.get((None, arm)))),
             ("AdaRAGUE's mean of the set", PUBLISHED.get((place, arm)) if in_steps else None),
@@ -244,6 +244,11 @@ def _absent(value: object) -> object:
     return value
 
 
+def _listed(value: object) -> object:
+    """A text as a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
 _ByArm = Annotated[dict[str, Annotated[float, Field(ge=0)]], BeforeValidator(_absent)]
 
 
@@ -253,13 +258,13 @@ _Counts = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_abs
 class _Line(BaseModel):
     """A line of the file, without its nulls."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, coerce_numbers_to_str=True)
 
     question: str = Field(min_length=1)
     id: str | int = ""
     dataset: str = ""
     set: str = ""
-    answers: list[str] = []
+    answers: Annotated[list[str], BeforeValidator(_listed)] = []
     predictions: Annotated[dict[str, str], BeforeValidator(_absent)] = {}
     accurate: Annotated[
         dict[str, Annotated[float, Field(ge=0, le=1)]], BeforeValidator(_absent)
@@ -350,7 +355,17 @@ def _rows(path: Path, *, scored: bool = True) -> list[OutcomeRow]:
 
 
 def _line(text: str) -> _Line:
-    return _Line.model_validate(_absent(json.loads(text)))
+    """
+    Raises:
+        ValueError: the text is no JSON object, or not one of these.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("expected one JSON object a line")
+    return _Line.model_validate(_absent(found))
 
 
 def _names(paths: Sequence[Path]) -> str:

@@ -36,6 +36,11 @@ def test_scores_come_from_the_row_or_from_its_answers(tmp_path: Path) -> None:
     assert found.rows[0].set == "hotpotqa"
 
 
+def test_one_answer_and_numbers_are_taken_as_texts(tmp_path: Path) -> None:
+    row = {"question": "q", "answers": "7", "predictions": {"none": 7, "one": 8}}
+    assert read([written(tmp_path, row)]).scores.tolist() == [[1.0, 0.0]]
+
+
 def test_costs_that_rows_do_not_tell(tmp_path: Path) -> None:
     """The nearest source counts: given for the set, for all, learned, published."""
     row = {**ROW, "steps": None}
@@ -95,7 +100,8 @@ def test_token_probabilities_become_signals(tmp_path: Path) -> None:
         ({"question": "q"}, "no arm has a score: give `accurate` by arm"),
         ({"accurate": {"none": 1}}, "question: it is missing"),
         ({"question": "q", "accurate": {"none": 2}}, "accurate.none: give 1.0 or less"),
-        ("text", "line 1"),
+        ("text", "line 1: expected one JSON object a line"),
+        ([ROW], "line 1: expected one JSON object a line"),
     ],
 )
 def test_a_line_that_is_no_row(row: object, told: str, tmp_path: Path) -> None:
