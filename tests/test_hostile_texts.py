@@ -42,6 +42,7 @@ from hopscope.tracing.entailments.equivalence import words
 from hopscope.tracing.entailments.equivalence._english import WHEN, WHERE
 from hopscope.tracing.learned import classifier_file
 from hopscope.tracing.scoring.correctness import Answered
+from hopscope.tracing.signals import question_features
 from hopscope.workflows import _paragraphs, flare_instruct, ircot
 from hopscope.workflows.flare import drafting, questions
 from hopscope.workflows.search_agent import tags
@@ -145,6 +146,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tracing.entailments.lexical polarity": lexical.polarity,
     "tracing.asking.context": lambda text: context.cut([Passage(title=text[:9], text=text)], 512),
     "tracing.learned.classifier_file": classifier_file.terms,
+    "tracing.signals.question_features": lambda text: question_features.features(text, text, text),
     "workflows.flare.drafting": drafted,
     "workflows.flare.questions phrase": lambda text: questions.phrase(text, text[:4], text),
     "workflows.flare.questions question": questions.question,
@@ -168,6 +170,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 SLOW = (
     "tracing.entailments.equivalence.features",
     "tracing.entailments.equivalence.reading and rules",
+    "tracing.signals.question_features",
     "workflows._paragraphs",
 )
 """They compare letter by letter, within bounds, which takes tenths of a second; a fifth will do."""

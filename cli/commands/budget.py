@@ -367,7 +367,7 @@ def _tokens(budget: str | None) -> float:
 def frontier(
     experiment: Annotated[
         str | None,
-        typer.Argument(metavar="[EXP]", help="An experiment's name; not with --outcomes."),
+        typer.Argument(metavar="EXP", help="An experiment's name; not with --outcomes."),
     ] = None,
     given: OutcomeFiles = None,
     policy: Annotated[
@@ -525,7 +525,7 @@ def check(
     experiment: Annotated[
         str | None,
         typer.Argument(
-            metavar="[EXP]",
+            metavar="EXP",
             help="For value: an experiment on fresh questions that always retrieved.",
         ),
     ] = None,
