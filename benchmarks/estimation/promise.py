@@ -154,7 +154,8 @@ def streams(name: str, found: RisksByThreshold) -> Iterator[str]:
             shares = {each: ended.count(each) / STREAMS for each in ("kept", "broken")}
             yield (
                 f"{name} loss {losses[near]:+.4f}, {side} the limit {limit}, at the first "
-                f"of {LOOKS} looks that tells: kept {shares['kept']:.3f}, broken {shares['broken']:.3f}"
+                f"of {LOOKS} looks that tells: kept {shares['kept']:.3f}, "
+                f"broken {shares['broken']:.3f}"
             )
 
 
