@@ -1,0 +1,501 @@
+"""Makes docs/evidence/papers.md: each table of five papers with its command, and figures here.
+
+The commands are for a user's own files and models; `FILE`, `INDEX` and `MODEL` stand for those. The
+figures here are those of the embedded reader on its generated world, by the same suites.
+
+    python benchmarks/experiments/papers.py [--limit 20] [--seed 0] > docs/evidence/papers.md
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hopscope.api import parts
+from hopscope.lab.running_suites import Suites
+from hopscope.runtime.types import Measurement
+
+DASH = "\N{EN DASH}"
+
+DATA = "--data FILE --reader hf:MODEL"
+"""The part that makes a suite read a user's own questions."""
+
+
+class Source(NamedTuple):
+    """A figure of a suite on the generated world, as `hopscope lab --json` calls it."""
+
+    suite: str
+    name: str
+    percent: bool = True
+
+
+class Result(NamedTuple):
+    """A table or figure of a paper."""
+
+    place: str
+    """As T1 or Fig. 3."""
+    shows: str
+    commands: Sequence[str]
+    """In their order; none if there is no command."""
+    differs: str
+    paper: str
+    """One of the paper's figures, with what it is of."""
+    here: Source | None = None
+    """The same figure here; without it `unmeasured` says why there is none."""
+    unmeasured: str = ""
+
+
+LARGE = "needs the paper's model"
+DRAWN = "the paper gives a picture only"
+NONE = "no command"
+
+SEPER = (
+    Result(
+        "T1",
+        "agreement with people's judgements of answers",
+        ["hopscope lab equivalence FILE --entailment nli:MODEL"],
+        "the judges Auto-J and Prometheus by `judge:READER` with our prompt; no row for BERTScore",
+        "F1 on TriviaQA, mean of five systems: 97.5",
+        unmeasured="[equivalence](equivalence.md) has the embedded model's",
+    ),
+    Result(
+        "T2",
+        "r with the true utility",
+        [f"hopscope lab seper {DATA} --entailment nli:MODEL --preset seper-paper"],
+        "the gold of a record beside its distractors and random passages of the corpus; judges by "
+        "`judge:READER`",
+        "ΔSePer-S on SQuAD: 0.905; HotpotQA 0.660",
+        Source("seper", "single_passage/ΔSePer-S/r", percent=False),
+    ),
+    Result("T3", "the data sets", [], "a description", DASH, unmeasured=NONE),
+    Result(
+        "T4, Fig. 3",
+        "numbers of samples and repetitions",
+        [f"hopscope lab seper {DATA} --preset seper-paper"],
+        "the table `samples` of the same command",
+        "standard deviation of r over five repetitions, N = 10, NQ: 0.002",
+        Source("seper", "samples/N=10/soft_sd", percent=False),
+    ),
+    Result(
+        "T5, T6",
+        "two cases",
+        ['hopscope run "QUESTION" --gold ANSWER -w ircot --corpus INDEX --reader hf:MODEL'],
+        "questions of your own",
+        "single cases",
+        unmeasured="the demo prints one",
+    ),
+    Result(
+        "T7",
+        "latency and cost of LLM judges",
+        [
+            "hopscope score EXP -m judge_direct -m judge_reduction --reader openai:URL#MODEL",
+            "hopscope compare EXP -t overview",
+        ],
+        "scores of the judges; no table of their latency and price",
+        "seconds and dollars by provider",
+        unmeasured="needs the providers' services",
+    ),
+    Result(
+        "T8, Fig. 7",
+        "entailment models",
+        [f"hopscope lab seper {DATA} --entailment nli:MODEL"],
+        "one command for each model; r between models is not printed",
+        "r between models above 0.7",
+        unmeasured="needs the seven models",
+    ),
+    Result("T9", "retriever and reranker compared", [], "a description", DASH, unmeasured=NONE),
+    Result(
+        "T10, T11",
+        "retrievers by k",
+        [
+            "hopscope eval FILE --corpus INDEX -w naive:k=1 -w naive:k=5 -w naive:k=10 "
+            "--meter seper --name EXP",
+            "hopscope compare EXP -t seper_benchmark",
+        ],
+        "one `eval` for each index and reader",
+        "ΔSePer on NQ with e5, 7B, smallest k: 0.148",
+        unmeasured=LARGE,
+    ),
+    Result(
+        "T12",
+        "workflows by k",
+        [f"hopscope lab workflows_by_k {DATA}"],
+        "RetRobust's tuned model is missing; its loop is `self_ask` with `back_off`",
+        "ΔSePer by workflow, k and size of the model",
+        Source("workflows_by_k", "workflows_by_k/ircot, k=3/seper_delta", percent=False),
+    ),
+    Result(
+        "Fig. 4",
+        "belief with and without retrieval",
+        [
+            "hopscope eval FILE -w closed_book -w naive --meter seper --name EXP",
+            "hopscope compare EXP -t overview",
+        ],
+        "a table in place of the picture",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+    Result(
+        "Fig. 5, 6",
+        "numbers of passages; compressed prompts; rerankers",
+        [
+            "hopscope eval FILE -w naive:k=1 -w naive:k=10 --meter seper --name EXP",
+            "hopscope eval FILE --corpus 'INDEX@10@CP(selective_context)' -w naive --meter seper",
+            "hopscope eval FILE --corpus 'INDEX@RR(cross_encoder:MODEL)@5' -w naive --meter seper",
+        ],
+        "a table in place of the picture",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+)
+
+ERAG = (
+    Result(
+        "T1",
+        "labels of passages against the answer",
+        [f"hopscope lab erag {DATA}"],
+        "causal readers; T5 with FiD, and labels by Mistral's judgement, are missing",
+        "Kendall's τ, eRAG by precision, HotpotQA, BM25: 0.594",
+        Source("erag", "erag/eRAG P/tau_2", percent=False),
+    ),
+    Result(
+        "Fig. 1",
+        "the same by the length of the list",
+        [
+            "hopscope eval FILE --corpus INDEX -w naive:k=5 -w naive:k=20 --name EXP",
+            "hopscope compare EXP -t correlations --reader hf:MODEL",
+        ],
+        "a table for each k",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+    Result(
+        "Fig. 2",
+        "two sizes of the model",
+        [f"hopscope lab erag {DATA}"],
+        "one command for each model",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+    Result("Fig. 3", "FiD and one prompt", [], "no FiD reader", DRAWN, unmeasured=NONE),
+    Result(
+        "T2",
+        "time and memory",
+        [],
+        "needs FiD and a GPU's memory",
+        "eRAG 2.5 times as fast",
+        unmeasured=NONE,
+    ),
+)
+
+EOR_FIT = "hopscope eor fit FILE --corpus INDEX -o pool=POOL --reader hf:MODEL --out weights.json"
+
+EOR = (
+    Result(
+        "T1",
+        "the ensemble and the best of its pool",
+        [
+            f"hopscope lab eor {DATA} --entailment bem:MODEL",
+            EOR_FIT,
+            "hopscope eval FILE -w eor --preset eor-authors -o weights=weights.json",
+        ],
+        "the suite has a pool of eight over two halves of the corpus; the preset has the paper's "
+        "16 and needs a search engine; the retrained Contriever is not public",
+        "EM on NQ, Llama2-7B: EoR 50.2, best retriever 46.3",
+        Source("eor", "eor/EoR/exact_match"),
+    ),
+    Result(
+        "T2",
+        "best retriever by questions of training and test",
+        [f"hopscope lab eor {DATA}"],
+        "the gains over the best by either, not its accuracy on both",
+        "BEM on WebQ, Wiki@10: 62.1 and 58.2",
+        unmeasured="the second table names the two best",
+    ),
+    Result(
+        "Fig. 1",
+        "relative win ratios",
+        ["hopscope compare EXP -t win_ratios"],
+        "over an experiment with a workflow for each retriever",
+        "of Wiki@10's errors another retriever avoids 26 %",
+        unmeasured=LARGE,
+    ),
+    Result(
+        "Fig. 2",
+        "inconsistency (MRLR)",
+        [f"hopscope lab eor {DATA}"],
+        "a column in place of the boxes",
+        "MRLR of EoR on NQ, Llama2-7B: 12.4",
+        Source("eor", "eor/EoR/mrlr"),
+    ),
+    Result(
+        "Fig. 3",
+        "accuracy by retriever",
+        [f"hopscope lab eor {DATA}"],
+        "the rows of the pool",
+        "BEM on NQ, Wiki@10, ChatGPT: 62.2",
+        Source("eor", "eor/Wiki@5/exact_match"),
+    ),
+    Result(
+        "Fig. 4, 7 to 9",
+        "errors by kind, and those that another avoids",
+        ["hopscope errors EXP --by workflow", "hopscope compare EXP -t errors"],
+        "numbers in place of pictures",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+    Result("Fig. 5", "upper bound by size of the pool", [], "no table", DRAWN, unmeasured=NONE),
+    Result(
+        "Fig. 6",
+        "learned weights",
+        [EOR_FIT],
+        "the file of weights in place of the picture",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+    Result("T3", "the data sets", [], "a description", DASH, unmeasured=NONE),
+)
+
+JUDGED = "hopscope lab item --data queries.jsonl --qrels qrels.tsv --corpus INDEX --reader hf:MODEL"
+
+ITEM = (
+    Result(
+        "T1, T6 to T8",
+        "utility judgments on TREC DL and WebAP",
+        [JUDGED],
+        "listwise and explicit answers only; F1 without precision and recall; candidates are gold, "
+        "hits and random passages where the file gives none",
+        "ITEM-As, m = 3, TREC DL, Llama 3: 56.0",
+        Source("item", "item/ITEM-As (3)/micro_f1"),
+    ),
+    Result(
+        "T2",
+        "utility judgments on GTI-NQ",
+        [f"hopscope lab item {DATA}"],
+        "as above; the candidates of a record",
+        "Vanilla, listwise, Llama 3: 43.4",
+        Source("item", "item/Vanilla/micro_f1"),
+    ),
+    Result(
+        "T3, T4, T11, T12",
+        "rankings",
+        [
+            "hopscope eval FILE --corpus INDEX -w rankgpt -w item:variant=Ar,k=5 "
+            "-w item:variant=ARr --name EXP",
+            "hopscope export trec EXP --out trec",
+        ],
+        "NDCG by trec_eval from the written rankings and your own judgments",
+        "NDCG@5, ITEM-Ar (3), TREC DL, Llama 3: 77.3",
+        unmeasured=LARGE,
+    ),
+    Result(
+        "T5, T9",
+        "answers from what each method chose",
+        [f"hopscope lab item {DATA}"],
+        "the second table of the same command, with the row Golden",
+        "EM, Golden, NQ, Llama 3: 64.5; ITEM-As (3) 50.3",
+        Source("item", "item_answers/ITEM-As (3)/em"),
+    ),
+    Result(
+        "T10",
+        "precision by grade of the judgment",
+        [],
+        "qrels are read as relevant or not",
+        "ITEM-As, m = 3, grade 3: 50.6",
+        unmeasured=NONE,
+    ),
+    Result("T13", "the data sets", [], "a description", DASH, unmeasured=NONE),
+    Result(
+        "T14",
+        "tokens and seconds",
+        [
+            "hopscope eval FILE -w vanilla -w uj_expa -w uj_impa -w k_sampling -w item:m=3 "
+            "--preset item-paper --name EXP",
+            "hopscope compare EXP -t overview",
+        ],
+        "counts of your own reader",
+        "seconds of Vanilla 0.49, ITEM-As (3) 2.13, Mistral",
+        unmeasured=LARGE,
+    ),
+    Result(
+        "Fig. 7",
+        "numbers of iterations",
+        [f"hopscope lab item {DATA}"],
+        "the rows (1) to (5); of ITEM-Ar by `eval` as in T3",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+    Result(
+        "Fig. 8",
+        "another rule to stop",
+        ["hopscope eval FILE -w item -w item:rouge_stop=0.5"],
+        "answers, not F1 of the choice",
+        DRAWN,
+        unmeasured=DRAWN,
+    ),
+)
+
+GROGU = (
+    Result(
+        "T1, T9",
+        "win rates of gold passages",
+        [f"hopscope lab grogu {DATA}"],
+        "over the questions with the fewest gold passages",
+        "KeyEntropy, NQ, over distractors: Phi 77.9, Qwen 82.4",
+        Source("grogu", "grogu_wins/KeyEntropy/distractor"),
+    ),
+    Result(
+        "T2",
+        "gold after retrieved and after random passages",
+        [f"hopscope lab grogu {DATA}"],
+        "the second table",
+        "right with four random passages: Phi 91.4",
+        Source("grogu", "grogu_contexts/4 random/right"),
+    ),
+    Result(
+        "T3, T10",
+        "concordance with right answers",
+        [f"hopscope lab grogu {DATA}"],
+        "the third table",
+        "KeyEntropy, accuracy: Phi 66.0",
+        Source("grogu", "grogu_concordance/KeyEntropy/accuracy"),
+    ),
+    Result(
+        "T4, T6, T11",
+        "the same passages for two readers",
+        [f"hopscope lab grogu {DATA} --other-reader hf:MODEL"],
+        "shares of passages and pairs that the readers value otherwise, not accuracy of answers",
+        "accuracy, Phi by its own KeyEntropy: 74.7",
+        unmeasured="another figure",
+    ),
+    Result(
+        "T5, T12",
+        "retrieval by rewrites",
+        ["hopscope index search INDEX --queries rewrites.tsv -k 100 --trec"],
+        "MRR and R@k by trec_eval from the printed rankings",
+        "MRR, TopiOCQA, ANCE, Qwen by GroGU: 37.8",
+        unmeasured="needs a trained rewriter",
+    ),
+    Result(
+        "the rewriter's data",
+        "preferences for SFT and DPO",
+        ["hopscope export preferences EXP --rewrites rewrites.jsonl -k 10 --out rewriter"],
+        "the history is part of the question's text; training is TRL's",
+        "15,555 questions",
+        unmeasured="counts only",
+    ),
+    Result(
+        "T7",
+        "answers from what rewrites find",
+        ["hopscope score EXP -m exact_match -m f1"],
+        "the accuracy that a model judges is `-m equivalence`",
+        "EM, TopiOCQA, BM25, Qwen by GroGU: 20.3",
+        unmeasured="needs a trained rewriter",
+    ),
+    Result(
+        "T8, T13",
+        "learning rates; other methods",
+        [],
+        "settings and results of others",
+        DASH,
+        unmeasured=NONE,
+    ),
+)
+
+PAPERS: Mapping[str, Sequence[Result]] = {
+    "SePer (Dai et al. 2025, arXiv 2503.01478)": SEPER,
+    "eRAG (Salemi and Zamani 2024, arXiv 2404.13781)": ERAG,
+    "EoR (Li et al. 2024, arXiv 2405.20680)": EOR,
+    "ITEM (Zhang et al. 2026, arXiv 2406.11290)": ITEM,
+    "GroGU (2026)": GROGU,
+}
+
+INTRODUCTION = """\
+# Evidence: the papers' tables
+
+Each table and figure of five papers: the command that makes it on your own questions with your
+own model, what differs, a figure of the paper, and the same figure of the embedded reader, with
+its 95 % interval. That reader answers a few questions of its generated world, another and easier
+task: its figures show that the command works, not that those of the paper are met. Both are in the
+paper's unit.
+
+`FILE`, `INDEX`, `MODEL`, `POOL` and `EXP`, the name of an experiment, stand for your own ([on your
+own data](../lab.md#on-your-own-data)); [credit](../credit.md#presets) has the presets. Made by
+"""
+
+Figures = Mapping[str, Mapping[str, Measurement]]
+"""The figures of each suite by name."""
+
+
+def suites() -> list[str]:
+    """The suites that the page has figures of."""
+    found = [one.here.suite for own in PAPERS.values() for one in own if one.here]
+    return list(dict.fromkeys(found))
+
+
+def measured(limit: int, seed: int) -> Figures:
+    """Run the suites on a generated world."""
+    running = Suites(suites(), parts.TINY, None, seed=seed, limit=limit)
+    return {outcome.name: outcome.figures for outcome in running.run()}
+
+
+def page(figures: Figures, command: str) -> str:
+    """The page as Markdown.
+
+    Raises:
+        KeyError: a figure that the table names does not exist.
+    """
+    lines = [
+        INTRODUCTION,
+        f"    {command}",
+        "",
+    ]
+    for title, results in PAPERS.items():
+        lines += [
+            f"## {title}",
+            "",
+            "| table | what it shows | command | what differs | the paper | here |",
+            "|---|---|---|---|---|---|",
+            *(row(result, figures) for result in results),
+            "",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def row(result: Result, figures: Figures) -> str:
+    commands = "; ".join(f"`{command}`" for command in result.commands) or DASH
+    cells = [
+        result.place,
+        result.shows,
+        commands,
+        result.differs,
+        result.paper,
+        here(result, figures),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def here(result: Result, figures: Figures) -> str:
+    """The figure with its interval, or the reason why there is none."""
+    if result.here is None:
+        return f"{DASH} ({result.unmeasured})"
+    found = figures[result.here.suite][result.here.name]
+    if found.value is None:
+        return f"{DASH} ({found.reason})"
+    scale, digits = (100, 1) if result.here.percent else (1, 3)
+    text = f"{found.value * scale:.{digits}f}"
+    if found.low is not None and found.high is not None:
+        text += f" [{found.low * scale:.{digits}f}, {found.high * scale:.{digits}f}]"
+    return f"{text} (n {found.n})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    command = f"python benchmarks/experiments/papers.py --limit {given.limit} --seed {given.seed}"
+    print(page(measured(given.limit, given.seed), command), end="")
+
+
+if __name__ == "__main__":
+    main()

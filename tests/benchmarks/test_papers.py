@@ -1,0 +1,99 @@
+"""The page of the papers' tables: its commands are real, and its figures exist."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from hopscope.api import parts
+from hopscope.api.presets import Presets
+from hopscope.api.spending import Spending
+from hopscope.lab import tables, validity
+from hopscope.lab.experiments.arms import arms
+from hopscope.lab.running_suites import Suites
+from hopscope.runtime import components
+from tests.project.test_docs_commands import unknown
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks" / "experiments" / "papers.py"
+PAGE = ROOT / "docs" / "evidence" / "papers.md"
+
+
+@pytest.fixture(scope="module")
+def papers() -> Iterator[ModuleType]:
+    """The script."""
+    with pytest.MonkeyPatch.context() as patch:
+        spec = spec_from_file_location("papers", SCRIPT)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        patch.setitem(sys.modules, "papers", module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def results(papers: ModuleType) -> list[Any]:
+    return [one for own in papers.PAPERS.values() for one in own]
+
+
+def lines(papers: ModuleType) -> list[str]:
+    return [line for one in results(papers) for line in one.commands]
+
+
+def values(line: str, option: str) -> list[str]:
+    words = shlex.split(line)
+    return [after for word, after in pairwise(words) if word == option]
+
+
+def test_every_command_is_one_of_the_real_command_line(papers: ModuleType) -> None:
+    assert {line: words for line in lines(papers) if (words := unknown(line))} == {}
+    assert unknown("hopscope lab seper --dataset FILE") == ["--dataset"]
+
+
+def test_every_suite_table_and_preset_exists(papers: ModuleType) -> None:
+    named = [words for line in lines(papers) if (words := shlex.split(line))[1] == "lab"]
+    suites = {words[2] for words in named} - {"equivalence"}
+    assert suites <= set(components.names(validity))
+    assert {"seper", "grogu", "item", "erag", "eor", "workflows_by_k"} <= suites
+    asked = {name for line in lines(papers) for name in values(line, "-t")}
+    assert asked <= set(components.names(tables))
+    Presets.named(name for line in lines(papers) for name in values(line, "--preset"))
+
+
+def test_every_workflow_can_be_built_with_its_options(papers: ModuleType) -> None:
+    asked = {text for line in lines(papers) for text in values(line, "-w")}
+    assert len(asked) > 10
+    arms(sorted(asked), {}, presets=Presets(), corpus="hopland", k=None, spend=Spending())
+
+
+def test_the_page_is_that_of_the_table(papers: ModuleType) -> None:
+    """All but the figures, which a run makes."""
+    kept = [line.rpartition(" | ")[0] for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    bare = [one._replace(here=None) for one in results(papers)]
+    assert [
+        row for one in bare if (row := papers.row(one, {}).rpartition(" | ")[0]) not in kept
+    ] == []
+
+
+def test_a_result_has_a_figure_or_a_reason(papers: ModuleType) -> None:
+    assert [one.place for one in results(papers) if bool(one.here) == bool(one.unmeasured)] == []
+
+
+def test_a_suite_gives_the_figures_that_the_table_names(papers: ModuleType) -> None:
+    """The quickest suite at its smallest; without any figure the page could not be made."""
+    running = Suites(["grogu"], parts.TINY, None, seed=0, limit=1)
+    found = {outcome.name: outcome.figures for outcome in running.run()}
+    shown = [one for one in results(papers) if one.here and one.here.suite in found]
+    assert len(shown) == 3
+    wins = papers.here(shown[0], found)
+    assert wins.startswith(("0.0 [", "100.0 ["))
+    assert wins.endswith("(n 1)")
+    wrong = shown[0]._replace(here=shown[0].here._replace(name="grogu_wins/nothing"))
+    with pytest.raises(KeyError):
+        papers.row(wrong, found)
