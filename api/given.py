@@ -100,7 +100,7 @@ def entailment(part: EntailmentPart) -> "Entailment":
     return part
 
 
-def policy(part: PolicyPart, *, workflow: str, reader_name: str) -> "Policy | None":
+def policy(part: PolicyPart, *, workflow: str | None, reader_name: str) -> "Policy | None":
     """None for `native`, which needs none.
 
     Raises:

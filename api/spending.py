@@ -53,7 +53,7 @@ class Pinned(Record):
         """
         return _ledger(self.limits, self.prices or Prices(), reader_name)
 
-    def policy_for(self, *, workflow: str, reader_name: str) -> "Policy | None":
+    def policy_for(self, *, workflow: str | None, reader_name: str) -> "Policy | None":
         """
         Raises:
             UsageError: as `policy`, or its file has changed.
@@ -96,7 +96,7 @@ def _ledger(limits: Limits, table: Prices, reader_name: str) -> "Ledger":
     return Ledger(limits, price)
 
 
-def policy(spec: Spec, *, workflow: str, reader_name: str) -> "Policy | None":
+def policy(spec: Spec, *, workflow: str | None, reader_name: str) -> "Policy | None":
     """The policy that a spec names; None for `native`, which needs none.
 
     Raises:

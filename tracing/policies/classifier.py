@@ -33,6 +33,6 @@ class ClassifierPolicy:
         )
 
 
-def build(*, file: Path, workflow: str, reader_name: str) -> Policy:
+def build(*, file: Path, workflow: str | None, reader_name: str) -> Policy:
     """`workflow` and `reader_name` are the run's; the file must be for these."""
     return ClassifierPolicy(read(ClassifierFile, file, workflow=workflow, reader=reader_name))

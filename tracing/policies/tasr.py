@@ -45,7 +45,11 @@ class Tasr:
 
 
 def build(
-    *, threshold: float = 0.25, calibration: Path | None = None, workflow: str, reader_name: str
+    *,
+    threshold: float = 0.25,
+    calibration: Path | None = None,
+    workflow: str | None,
+    reader_name: str,
 ) -> Policy:
     """`workflow` and `reader_name` are the run's; a calibration must be for these."""
     if calibration is None:

@@ -62,7 +62,7 @@ class ValuePolicy:
         )
 
 
-def build(*, file: Path, workflow: str, reader_name: str) -> Policy:
+def build(*, file: Path, workflow: str | None, reader_name: str) -> Policy:
     """`workflow` and `reader_name` are the run's; the file must be for these."""
     values = read(ValueFile, file, workflow=workflow, reader=reader_name)
     return ValuePolicy(values, label(values))

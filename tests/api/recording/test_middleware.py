@@ -18,6 +18,7 @@ from hopscope.tracing.reports import decisions
 from tests.api.recording.shelf import GOLD, PASSAGES, QUESTION, answers, calls, look_up, model
 from tests.fakes import ScriptedReader
 from tests.tracing.policies.routers import route
+from tests.tracing.policies.test_policies import value_file
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,20 @@ def test_a_search_beyond_the_limit_is_declined(store: hopscope.Store, invoke: In
     assert outcomes[False].policy == "limit:budget_retrievals"
     assert outcomes[False].retrieval == 1
     assert run == store.load(run.id)
+
+
+def test_a_policy_learned_from_a_workflow_guards_an_application(
+    store: hopscope.Store, tmp_path: Path
+) -> None:
+    """It was learned with its reader, and from no run of the application."""
+    file = value_file(tmp_path, doubt=0.0, price=0.01)
+    guard = hopscope.middleware(f"value:{file}", reader=ScriptedReader(), tools=["search"])
+    heard, run = told(store, synchronous, guard, calls("Elsa Wilby"), answers())
+    assert heard[0].startswith("This search was not carried out")
+    assert made(run) == [(None, False)]
+    other = value_file(tmp_path, reader="tiny")
+    with pytest.raises(hopscope.UsageError, match="was learned for the reader tiny"):
+        hopscope.middleware(f"value:{other}", reader=ScriptedReader(), tools=["search"])
 
 
 def test_a_policy_declines_and_its_name_is_told(store: hopscope.Store) -> None:
