@@ -107,7 +107,7 @@ def answered(
         return SEARCH_R1.found([hit.passage for hit in hits]), hits
 
     agent = create_agent(model, [search], middleware=[guard])
-    asked = {"messages": [{"role": "user", "content": question.question.text}]}
+    asked: Any = {"messages": [{"role": "user", "content": question.question.text}]}
     handler = hopscope.HopscopeHandler(store)
     messages = agent.invoke(asked, config={"callbacks": [handler]})["messages"]
     run = store.load(handler.stored[0])
