@@ -10,7 +10,7 @@ of always retrieving.
     python benchmarks/estimation/promise.py --data FOLDER [--db FILE --experiment EXP]
 
 Without an experiment of IRCoT on Hopland only the router is measured. The signals of an experiment
-take a few minutes; all else takes two.
+take a few minutes; all else takes three of one processor.
 """
 
 import argparse
