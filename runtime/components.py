@@ -17,7 +17,7 @@ from importlib import import_module
 from pkgutil import ModuleInfo, iter_modules
 from threading import Lock
 from types import ModuleType
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import (
     ByteSize,
@@ -30,6 +30,7 @@ from pydantic import (
 )
 
 from hopscope.runtime import code_files, entry_points
+from hopscope.runtime.choices import did_you_mean
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.validation import problem
@@ -145,8 +146,9 @@ def load(package: ModuleType, name: str) -> ModuleType:
     kind = getattr(package, "KIND", package.__name__.rpartition(".")[2])
     known = {each.name: each for each in found(package)}
     if name not in known:
-        choices = ", ".join(each.name for each in known.values() if each.problem is None)
-        raise UsageError(f"no {name!r} among {kind}: choose from {choices}")
+        usable = [each.name for each in known.values() if each.problem is None]
+        meant = did_you_mean(name, usable)
+        raise UsageError(f"no {name!r} among {kind}: choose from {', '.join(usable)}{meant}")
     if problem := known[name].problem:
         raise UsageError(f"{name} among {kind}: {problem}")
     [offer] = (offer for offer in entry_points.offers(kind) if offer.name == name)
@@ -173,13 +175,22 @@ def parse_options(build: Callable[..., Any], given: Mapping[str, str]) -> dict[s
     for name, text in given.items():
         if name not in known:
             choices = ", ".join(known) or "none"
-            raise UsageError(f"unknown option {name!r}: the options are {choices}")
+            meant = did_you_mean(name, known)
+            raise UsageError(f"unknown option {name!r}: the options are {choices}{meant}")
         try:
             resolved[name] = TypeAdapter(hints[name], config=finite).validate_strings(text)
         except ValidationError as error:
             problems = ", or ".join(dict.fromkeys(map(problem, error.errors())))
-            raise UsageError(f"option {name}={text}: {problems}") from None
+            meant = did_you_mean(text, _words(hints[name]))
+            raise UsageError(f"option {name}={text}: {problems}{meant}") from None
     return resolved
+
+
+def _words(hint: Any) -> list[str]:
+    """The texts that a type allows by name, also where it allows more."""
+    if get_origin(hint) is Literal:
+        return [each for each in get_args(hint) if isinstance(each, str)]
+    return [word for each in get_args(hint) for word in _words(each)]
 
 
 def named(

@@ -3,12 +3,14 @@
 Every command takes the program's `--config` and `--profile`; its help does not repeat them.
 """
 
-from typing import Any
+from enum import Enum
+from typing import Any, get_args
 
 import typer
 
 from hopscope.cli.options import configuration
 from hopscope.cli.options.help import Command, Group
+from hopscope.runtime.choices import did_you_mean
 
 OF_THE_PROGRAM = ("config", "profile")
 READ = "hopscope.configuration"
@@ -34,6 +36,7 @@ class _Configured:
         try:
             return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
         except typer.BadParameter as error:
+            error.message = _told(error)
             name = error.param.name if error.param else ""
             source = ctx.get_parameter_source(name)
             if source is not None and source.name == "DEFAULT_MAP":
@@ -60,6 +63,27 @@ class ArgumentGroup(ConfiguredGroup):
             return args[1:]
         ctx.allow_interspersed_args = True
         return super().parse_args(ctx, args)
+
+
+def _told(error: typer.BadParameter) -> str:
+    """What is wrong, with the choice that is most like what was given."""
+    from pydantic import ValidationError
+
+    from hopscope.runtime.validation import problem
+
+    refused = error.__cause__
+    if not isinstance(refused, ValidationError):
+        return error.message
+    hint = error.param.type_descriptor.annotation  # type: ignore[union-attr]
+    detail = refused.errors()[0]
+    choices = [
+        str(member.value)
+        for each in (hint, *get_args(hint))
+        if isinstance(each, type) and issubclass(each, Enum)
+        for member in each
+    ]
+    meant = did_you_mean(str(detail["input"]), choices)
+    return f"{problem(detail).removesuffix('.')}{meant}" if choices else error.message
 
 
 def _of_the_program(context: Any) -> list[Any]:

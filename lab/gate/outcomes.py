@@ -15,14 +15,16 @@ from pydantic import ValidationError
 from hopscope.api import parts
 from hopscope.lab.answer_metric import answer_metric
 from hopscope.lab.experiments.results import COSTS, Measure, Results, utilities_of
-from hopscope.runtime import components
+from hopscope.runtime import code_files, components
+from hopscope.runtime.choices import did_you_mean
 from hopscope.runtime.code_files import shown
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import Provenance, Record, digest
 from hopscope.store.experiments.appraisals import ORIGINAL, select_appraisal
 from hopscope.store.experiments.result_rows import NOT_APPRAISED, QuestionRow, ResultRow, Value
 from hopscope.store.store import Store
-from hopscope.tracing import meters
+from hopscope.tracing import answer_metrics, meters
 
 if TYPE_CHECKING:
     from hopscope.tracing.scoring.metric import AnswerMetric
@@ -221,4 +223,13 @@ def _measure(name: str, known: Mapping[str, Measure]) -> Measure:
 def _answer_metric(name: str, *, reader: str, entailment: str) -> "AnswerMetric":
     if name == "cost" or name in {measure.name for measure in COSTS}:
         raise UsageError(f"{name} is a cost, and a gate tests values whose fall is bad")
+    known = components.names(answer_metrics)
+    stem = Spec.parse(name).name
+    if stem not in known and not code_files.is_code(stem):
+        of_meters = components.names(meters)
+        choices = [ANSWERED, *known, *of_meters, *(f"{each}_delta" for each in of_meters)]
+        raise UsageError(
+            f"no metric or meter {name!r}: choose from {', '.join(choices)}"
+            f"{did_you_mean(stem, choices)}"
+        )
     return answer_metric(name, reader=reader, entailment=entailment)

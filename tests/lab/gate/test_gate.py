@@ -170,7 +170,8 @@ def test_junit_and_markdown_carry_hostile_names(database: Path) -> None:
     ("arguments", "said"),
     [
         ({"metrics": ["tokens"]}, "tokens is a cost"),
-        ({"metrics": ["nonsense"]}, "choose from"),
+        ({"metrics": ["nonsense"]}, "choose from answered, bertscore"),
+        ({"metrics": ["sepr"]}, "did you mean seper"),
         ({"metrics": {}}, "name at least one"),
         ({"metrics": {"f1": -0.1}}, "drop: give a number of at least 0"),
         ({"find": 0.0}, "find: give a number"),
