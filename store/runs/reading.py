@@ -95,12 +95,15 @@ def in_order_of_measurement() -> tuple[ColumnElement[Any], ...]:
 
 def shown_total() -> ScalarSelect[int]:
     """The provenance of the appraisal of a row of `runs` that `tracing.reports.appraised.shown`
-    selects from its totals: the last `in_order_of_measurement`. NULL without totals."""
+    selects from its totals: the last `in_order_of_measurement`, of those with a value if there are
+    any. NULL without totals."""
     return (
         select(credits.c.provenance)
         .where(credits.c.run == runs.c.number, credits.c.step == WHOLE_RUN)
         .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
-        .order_by(_measured().desc().nulls_last(), credits.c.provenance.desc())
+        .order_by(
+            credits.c.value.is_(None), _measured().desc().nulls_last(), credits.c.provenance.desc()
+        )
         .limit(1)
         .correlate(runs)
         .scalar_subquery()

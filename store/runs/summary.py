@@ -125,6 +125,6 @@ def _totals(
     found = {}
     for run, group in groupby(connection.execute(query), key=attrgetter("run")):
         rows = list(group)
-        provenance = shown((row.provenance, True) for row in rows)
+        provenance = shown((row.provenance, True, row.value is not None) for row in rows)
         found[run] = {row.meter: row.value for row in rows if row.provenance == provenance}
     return found

@@ -50,10 +50,13 @@ def test_wildcards_are_searched_as_they_stand(store: Store) -> None:
 
 def test_filter_and_order_by_credit_follow_the_column(url: str) -> None:
     """The column shows the appraisal measured last, which need not be the one stored last."""
-    old, new = (Provenance(reader="hf:small", seed=seed, settings={}) for seed in (1, 2))
+    old, new, poor = (Provenance(reader="hf:small", seed=seed, settings={}) for seed in (1, 2, 3))
 
-    def total(run: str, provenance: Provenance, value: float, meter: str = "seper") -> Credit:
-        measured = Measurement(value=value, n=1, estimator="exact")
+    def total(
+        run: str, provenance: Provenance, value: float | None, meter: str = "seper"
+    ) -> Credit:
+        reason = "the credit budget does not suffice" if value is None else None
+        measured = Measurement(value=value, reason=reason, n=1, estimator="exact")
         return Credit(
             run_id=run, step=None, rule="total", meter=meter, measurement=measured,
             provenance=provenance,
@@ -64,13 +67,13 @@ def test_filter_and_order_by_credit_follow_the_column(url: str) -> None:
         store.save_all(made)
         again, plain, other = (run.id for run in made)
         # `again` is measured with old, new and old again: old is shown; `other` was last measured
-        # by another meter only.
+        # by another meter only; the last budget of `plain` sufficed for nothing.
         credits = [
             total(again, old, -0.5), total(again, new, 0.5), total(plain, new, 0.1),
-            total(other, old, 0.9), total(other, new, 0.3, "grogu"),
+            total(other, old, 0.9), total(other, new, 0.3, "grogu"), total(plain, poor, None),
         ]  # fmt: skip
         times = [(again, old, 0), (again, new, 1), (again, old, 2), (plain, new, 0)]
-        times += [(other, old, 0), (other, new, 1)]
+        times += [(other, old, 0), (other, new, 1), (plain, poor, 1)]
         appraised = [
             Appraisal(run_id=run, provenance=by, measured=NOW + timedelta(hours=hours))
             for run, by, hours in times

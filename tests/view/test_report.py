@@ -128,6 +128,10 @@ def test_the_command_writes_the_file(
     code, _, err = call(capsys, "report", "nothere", "--out", str(out), "--db", str(database))
     assert code == 2
     assert "experiments: " in err
+    text = tmp_path / "report.txt"
+    code, _, err = call(capsys, "report", "last", "--out", str(text), "--db", str(database))
+    assert (code, text.exists()) == (2, False)
+    assert "must end in .html" in err
 
 
 def test_the_bundled_script_is_kept_between_calls(

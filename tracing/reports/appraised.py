@@ -24,24 +24,29 @@ class Appraised(NamedTuple):
     """The values of the coalitions that were measured."""
 
 
-def shown(measured: Iterable[tuple[Key, bool]]) -> Key | None:
+def shown(credits: Iterable[tuple[Key, bool, bool]]) -> Key | None:
     """The appraisal of a run that is shown: the latest of those that measured the whole run (a
-    `total` by any meter), else the latest.
+    `total` by any meter). Where none did, because of a credit budget that was too small, the latest
+    that has a total, else the latest.
 
     Args:
-        measured: the appraisal of each credit of the run, and whether the credit is a total; in the
-            order of measurement, as the store returns credits.
+        credits: of each credit of the run its appraisal, whether it is a total, and whether it has
+            a value; in the order of measurement, as the store returns credits.
     """
-    latest = whole = None
-    for key, total in measured:
-        latest = key
-        whole = key if total else whole
-    return latest if whole is None else whole
+    found, best = None, 0
+    for key, total, measured in credits:
+        rank = total + (total and measured)
+        if rank >= best:
+            found, best = key, rank
+    return found
 
 
 def shown_provenance(credits: "Iterable[Credit]") -> "Provenance | None":
     """The provenance of the appraisal that is shown, from all credits of a run."""
-    return shown((c.provenance, c.step is None and c.rule == "total") for c in credits)
+    return shown(
+        (c.provenance, c.step is None and c.rule == "total", c.measurement.value is not None)
+        for c in credits
+    )
 
 
 def selected_provenance(

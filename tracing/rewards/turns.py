@@ -159,15 +159,22 @@ def _turns(steps: Sequence[Step]) -> list[_Turn]:
 
 
 def _latest(credits: Sequence[Credit], wanted: Set[str]) -> list[Credit]:
-    """The credits of steps of the latest measurement with these rules; none without one."""
+    """The credits of steps of the latest measurement with these rules, if possible of one that
+    measured the outcome, which a small credit budget does not; none without one."""
     measurements: dict[str, list[Credit]] = {}
     for credit in credits:
         if credit.passage is None and _plain(credit.provenance):
             measurements.setdefault(credit.provenance.settings_hash, []).append(credit)
-    for found in reversed(measurements.values()):
-        if wanted <= {credit.rule for credit in found}:
-            return found
-    return []
+    found = [
+        each
+        for each in reversed(measurements.values())
+        if wanted <= {credit.rule for credit in each}
+    ]
+    return next(filter(_has_outcome, found), next(iter(found), []))
+
+
+def _has_outcome(credits: Iterable[Credit]) -> bool:
+    return any(c.measurement.value is not None for c in credits if c.rule == TOTAL)
 
 
 def _plain(provenance: Provenance) -> bool:

@@ -34,9 +34,12 @@ def report(
 
     The page loads nothing from elsewhere. Needs the extra view: pip install 'hopscope[view]'.
     """
+    from hopscope.runtime.errors import UsageError
     from hopscope.store.store import Store
     from hopscope.view.report import report as written
 
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"--out {out}: a report is a page, so the name must end in .html")
     with Store.open(db, create=False, reading=True) as store:
         text = written(store, source)
     out.write_text(text, encoding="utf-8")

@@ -85,6 +85,15 @@ def test_a_measuring_of_parts_does_not_hide_that_of_the_whole_run() -> None:
     assert shown_provenance([]) is None
 
 
+def test_a_budget_that_bought_nothing_does_not_hide_what_was_measured() -> None:
+    run = run_of("a")
+    whole = credit(run, "total", None, 0.5, 0)
+    reason = Measurement(value=None, reason="the credit budget of 1 calls does not suffice")
+    nothing = credit(run, "total", None, 0.5, 1).model_copy(update={"measurement": reason})
+    assert shown_provenance([whole, nothing]) == provenance(0)
+    assert shown_provenance([nothing]) == provenance(1)
+
+
 def test_an_appraisal_can_be_asked_for_by_the_beginning_of_its_settings_hash() -> None:
     run = run_of("a")
     given = [credit(run, "total", None, 0.1 * seed, seed) for seed in (0, 1, 2)]
