@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hopscope.api.session import Interrupted, Session
     from hopscope.api.store import Store
     from hopscope.api.turn_rewards.scoring import rewards
+    from hopscope.lab.agreement import labels
     from hopscope.lab.comparison import Comparison, compare
     from hopscope.lab.evaluating import Experiment, evaluate, evaluate_async
     from hopscope.lab.gate.gate import gate, write_baseline
@@ -78,6 +79,7 @@ __all__ = [
     "generation",
     "guarded",
     "import_runs",
+    "labels",
     "middleware",
     "pull",
     "push",
@@ -124,6 +126,7 @@ _HOMES = {
     "generation": "api.recording.decorators",
     "guarded": "api.recording.guarded",
     "import_runs": "store.importers.importing",
+    "labels": "lab.agreement",
     "middleware": "api.recording.middleware",
     "pull": "api.pushing.pulling",
     "push": "api.pushing.pushing",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import hopscope
 from hopscope.lab import agreement
 from hopscope.lab.table_forms.table import Table
 from hopscope.runtime.errors import UsageError
@@ -87,7 +88,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Table
             ]
             store.labels.save(given)
         ids = [f"run-{number:02}" for number in range(RUNS)]
-        found = agreement.labels(*ids, store=store, resamples=200)
+        found = hopscope.labels(*ids, store=store, resamples=200)
         yield {table.name: table for table in found}
 
 

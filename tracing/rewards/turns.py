@@ -21,6 +21,7 @@ from math import fsum
 from typing import NamedTuple
 
 from hopscope.runtime.types import Credit, Measurement, Provenance, Record, Run, Step
+from hopscope.tracing import proxies
 
 LEVEL, TOTAL = "level", "total"
 
@@ -65,12 +66,22 @@ class TurnRewards(Record):
     rule: Rule
     provenance: Provenance | None
     """The reader that measured, with the settings; None if nothing was measured."""
+    ran: str = ""
+    """The reader that ran; empty if unknown."""
     start: Measurement
     """The closed-book belief."""
     turns: tuple[TurnReward, ...]
     """In the order of the run."""
     outcome: Measurement
     """The belief with all evidence minus the closed-book belief."""
+
+    @property
+    def proxy(self) -> bool | None:
+        """Whether another reader measured than ran; None if it is unknown which ran, or nothing was
+        measured."""
+        if self.provenance is None:
+            return None
+        return proxies.is_proxy(self.ran, self.provenance.reader)
 
     @property
     def differences(self) -> list[float | None]:
@@ -248,6 +259,7 @@ def _rewards(
         meter=meter,
         rule=rule,
         provenance=provenance,
+        ran=run.reader,
         start=start,
         turns=tuple(
             TurnReward(

@@ -57,6 +57,9 @@ class Calls:
         """Close the store, unless it was given open."""
         self._keeper.close()
 
+    def begin_listening(self) -> None:
+        """Hear what the framework tells from now on, where it is not told to a handler."""
+
     def place(self, id: object) -> Place | None:
         """The span of a call that goes on."""
         with self._lock:

@@ -19,6 +19,7 @@ from hopscope.cli.options.models import ThinkingSpec
 from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime import specs
+from hopscope.tracing import proxies
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -262,6 +263,8 @@ class _Tally:
         """
         self.runs = self.turns = self.missing = 0
         self._reasons: Counter[str] = Counter()
+        self._measured: dict[str, Counter[str]] = {}
+        """The runs by the reader that ran, by the reader that measured."""
         self._hint = "; give --reader to measure them" if hint else ""
 
     def counted(self, found: "Iterable[TurnRewards]") -> "Iterator[TurnRewards]":
@@ -277,6 +280,8 @@ class _Tally:
             self.runs += 1
             self.turns += len(each.turns)
             self.missing += each.provenance is None
+            if each.provenance is not None:
+                self._measured.setdefault(each.provenance.reader, Counter())[each.ran] += 1
             counted = each.reason in self._reasons or len(self._reasons) < KINDS
             if each.reason is not None and counted:
                 self._reasons[each.reason] += 1
@@ -289,6 +294,9 @@ class _Tally:
 
     def tell(self) -> None:
         render.note(f"{self.turns} turns of {self.runs} runs")
+        for reader, ran in self._measured.items():
+            if remark := proxies.told_of_runs(ran, reader):
+                render.note(render.plain(remark))
         for reason, count in self._reasons.most_common(REASONS):
             render.note(f"{count} runs lack a reward: {render.plain(reason)}")
         if self.missing:

@@ -118,8 +118,11 @@ def test_areal_has_one_array_whose_short_rows_end_in_null() -> None:
 
 def test_jsonl_gives_the_rewards_back() -> None:
     [line] = written("jsonl", GAP)
-    numbers = {name: line.pop(name) for name in ("reward", "levels", "differences", "rest")}
+    numbers = {
+        name: line.pop(name) for name in ("proxy", "reward", "levels", "differences", "rest")
+    }
     assert numbers == {
+        "proxy": None,
         "reward": 0.5,
         "levels": [0.0, None, 0.5],
         "differences": [None, None],
@@ -132,3 +135,8 @@ def test_jsonl_gives_the_rewards_back() -> None:
 def test_nothing_is_written_of_nothing_but_a_form(name: str) -> None:
     empty = {"ids": [], "rewards": [], "turns": [], "turn_rewards": []}
     assert written(name) == ([empty] if name == "areal" else [])
+
+
+def test_rewards_tell_that_another_reader_measured() -> None:
+    ran = [SHORT.model_copy(update={"ran": reader}) for reader in ("r", "policy", "")]
+    assert [line["proxy"] for line in written("jsonl", *ran)] == [False, True, None]

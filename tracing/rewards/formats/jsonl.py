@@ -1,7 +1,8 @@
 """Hopscope's own: one object a run with everything known of its rewards.
 
 `levels` and `differences` are the numbers alone; `start`, `turns` and `outcome` have n, seed,
-estimator and 95 % interval of each, or the reason why it is missing.
+estimator and 95 % interval of each, or the reason why it is missing. `proxy` tells whether another
+reader measured than ran.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ class _Lines:
     def lines(self, batch: Iterable[TurnRewards]) -> Iterator[JsonValue]:
         for each in batch:
             numbers: dict[str, JsonValue] = {
+                "proxy": each.proxy,
                 "reward": each.reward,
                 "levels": list(each.levels),
                 "differences": list(each.differences),
