@@ -13,7 +13,7 @@ from typing import Any
 
 from hopscope.api import services, stored
 from hopscope.api.sharing.collecting import Told, plans, result, tell
-from hopscope.api.sharing.service import Note, Plan, Result, Service, ServiceError, Within
+from hopscope.api.sharing.service import Keyed, Note, Plan, Result, Service, ServiceError, Within
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.specs import Spec
@@ -41,6 +41,8 @@ class PushReport:
     project: str
     dry_run: bool = False
     """Nothing was sent: the counts tell what would be."""
+    missing: tuple[str, ...] = ()
+    """The environment variables whose keys the service wants and does not have."""
     sent: Counter[str] = field(default_factory=Counter)
     """trace, note, experiment and result: how many were sent."""
     known: Counter[str] = field(default_factory=Counter)
@@ -140,6 +142,8 @@ class _Pusher:
         self._progress = progress
         self._ledger: Pushes = store.pushes(service.name, target(service))
         self._report = PushReport(service.name, service.address, service.project, dry_run)
+        if isinstance(service, Keyed):
+            self._report.missing = tuple(service.missing)
         self._left: set[str] = set()
 
     def push(self, specs: Sequence[str]) -> PushReport:

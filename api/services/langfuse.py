@@ -51,10 +51,9 @@ class Langfuse:
     def __init__(self, url: str, public: str, secret: str, project: str) -> None:
         self.address = url
         self.project = project
-        self._complete = bool(public and secret)
-        self._connection = Connection(
-            url, keys={PUBLIC: public, SECRET: secret}, auth=(public, secret)
-        )
+        given = {PUBLIC: public, SECRET: secret}
+        self.missing = tuple(name for name, key in given.items() if not key)
+        self._connection = Connection(url, keys=given, auth=(public, secret))
 
     def requests(self, what: Trace | Plan | Result | Sequence[Note]) -> int:
         match what:
@@ -68,8 +67,8 @@ class Langfuse:
                 return len(_bodies([_score(note) for note in what]))
 
     def check(self) -> None:
-        if not self._complete:
-            raise UsageError(f"{self.address} wants keys: set {PUBLIC} and {SECRET}")
+        if self.missing:
+            raise UsageError(f"{self.address} wants keys: set {' and '.join(self.missing)}")
         field(self._connection.get("/api/public/projects"), "data", list, "Langfuse")
 
     def send_trace(self, trace: Trace, within: Within | None) -> str:

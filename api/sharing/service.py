@@ -159,6 +159,16 @@ class HoldsTraces(Protocol):
         ...
 
 
+@runtime_checkable
+class Keyed(Protocol):
+    """A service that takes nothing without keys."""
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The environment variables that lack a key."""
+        ...
+
+
 class Service(Protocol):
     """A service at an address.
 

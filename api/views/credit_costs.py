@@ -46,7 +46,7 @@ def _draw(costs: Sequence[CreditCost], console: "Console | None" = None) -> None
     columns = [Column("run"), Column("meter")]
     columns += [
         Column(name, 1, right=True)
-        for name in ("players", "contexts", "calls", "without", "tokens in", "tokens out", "cost")
+        for name in ("players", "contexts", "replies", "without", "tokens in", "tokens out", "cost")
     ]
     lines = [
         (
@@ -64,7 +64,8 @@ def _draw(costs: Sequence[CreditCost], console: "Console | None" = None) -> None
     known = [cost.cost for cost in costs if cost.cost is not None]
     money = f", at most {sum(known):.4f} {costs[0].currency}" if len(known) == len(costs) else ""
     console.print(
-        f"{calls:,} calls{money} ({full:,} without a budget); tokens in: about, tokens out: at most"
+        f"{calls:,} replies{money} ({full:,} without a budget), of one request or several to each "
+        "context; tokens in: about, tokens out: at most"
     )
     for reason in dict.fromkeys(r for cost in costs for r in cost.unaffordable.values()):
         console.print(plain(reason))

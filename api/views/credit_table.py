@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import interval, note, out, plain, print_json
-from hopscope.api.views.run_table import context_cut, replies_cut, spent
+from hopscope.api.views.run_table import context_cut, replies_cut, several, spent
 from hopscope.tracing import proxies
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.meters import DEFAULT_METERS
@@ -56,8 +56,23 @@ def show(run: "Run", measured: Appraised, *, json: bool, console: "Console | Non
             style="dim",
         )
     )
+    budget = appraisal.provenance.settings.get("credit_budget")
+    if budget is not None and measured.games:
+        replies, requests = _replies(measured), appraisal.usage.calls
+        told = f"{several(replies, 'reply', 'replies')} of {several(requests, 'request')} (calls)"
+        console.print(Text(f"{told}; the budget of each meter is {budget}", style="dim"))
     if remark := proxies.told(run.reader, appraisal.provenance.reader):
         console.print(Text(plain(remark), style="dim"))
+
+
+def _replies(measured: Appraised) -> int:
+    """The replies behind the values of all meters, one for a value that needs no sample."""
+    of = {
+        (game.meter, value.evidence): value.measurement
+        for game in measured.games
+        for value in game.values
+    }
+    return sum(max(1, each.n) for each in of.values() if each.value is not None)
 
 
 def show_means(measured: "Sequence[tuple[str, Run, Appraised]]") -> None:

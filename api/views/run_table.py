@@ -32,6 +32,8 @@ TABLE_WIDTH = 130
 COLUMN_WIDTH = 12
 """and by how much a further column of the table moves that."""
 DEFAULT_COLUMNS = 5
+TAUGHT = {"search_agent": "tiny:search"}
+"""The embedded readers that write the form of a workflow, where the default one does not."""
 
 
 def show_run(
@@ -74,6 +76,8 @@ def show_run(
     _total(console, found.total, shown)
     ended = found.stop_reason or found.status
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
+    if not run.answer and _formless(run):
+        console.print(Text(f"- {_hint(run.workflow)}", style="dim"))
     if found.appraisal:
         _appraisal(console, found.appraisal, found.reader, found.total.currency)
     if refused := sorted({name for step in found.steps for name in step.refused}):
@@ -197,6 +201,17 @@ def _total(console: Console, total: "Total", shown: "list[Shown]") -> None:
     console.print(line)
 
 
+def _formless(run: "Run") -> bool:
+    """Whether no reply was in the form that the workflow reads."""
+    read = [step.parse_ok for step in run.steps if step.parse_ok is not None]
+    return bool(read) and not any(read)
+
+
+def _hint(workflow: str) -> str:
+    told = f"no reply was in the form that {workflow} reads: choose a reader that writes it"
+    return f"{told}{f', as --reader {TAUGHT[workflow]} does' if workflow in TAUGHT else ''}"
+
+
 def _appraisal(console: Console, found: "AppraisalReport", ran: str, currency: str) -> None:
     """Print the cost and the settings of the measurement of a run that the reader `ran` ran."""
     line = f"measured with {spent(found.usage, found.seconds, found.pairs)}"
@@ -217,9 +232,9 @@ def _appraisal(console: Console, found: "AppraisalReport", ran: str, currency: s
         console.print(Text(f"{told}: show --interactions and --without use them", style="dim"))
 
 
-def several(count: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def several(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun, whose plural ends in s unless it is given."""
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 def money(cost: float, currency: str) -> str:

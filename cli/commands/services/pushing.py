@@ -139,6 +139,9 @@ def _show_push(report: "PushReport") -> None:
     render.say(render.plain(f"{sent or 'nothing'} {verb}"))
     if known:
         render.say(render.plain(f"{known} there already"))
+    if report.missing:
+        wanted = " and ".join(report.missing)
+        render.note(f"{report.address} wants keys before it takes anything: set {wanted}")
     if report.failed:
         render.say(f"{report.failed:,} failed")
 

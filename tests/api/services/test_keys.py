@@ -67,3 +67,15 @@ def test_a_key_is_shown_nowhere(
     for secret in SECRETS[service]:
         for part in (secret, secret[:-1], secret[6:]):
             assert part.encode() not in everything
+
+
+def test_a_dry_run_names_the_keys_that_are_missing(
+    filled: Path, bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("push", "langfuse", NAME, "--dry-run", "--db", str(filled))
+    code, told = shown(capsys, *command)
+    assert (code, "set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY" in told) == (0, True), told
+    bare.setenv("LANGFUSE_PUBLIC_KEY", langfuse_api.PUBLIC)
+    bare.setenv("LANGFUSE_SECRET_KEY", langfuse_api.SECRET)
+    code, told = shown(capsys, *command)
+    assert (code, "wants keys" in told) == (0, False), told

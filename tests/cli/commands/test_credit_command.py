@@ -500,7 +500,10 @@ def test_a_credit_budget_tells_its_calls_beforehand_and_keeps_to_them(
     assert found["appraisal"]["settings"]["credit_budget"] == 6
     code, out, _ = call(capsys, "credit", "last", *chosen, *budget, "--dry-run", *database)
     assert code == 0
-    assert f"{cost['calls']} calls" in out
+    assert f"{cost['calls']} replies" in out
+    code, out, _ = call(capsys, "credit", "last", *chosen, *budget, "--again", *database)
+    assert f"{cost['calls']} replies of " in out
+    assert "the budget of each meter is 6" in out
 
 
 @pytest.mark.parametrize("text", ["40", "calls=many", "tokens=4", "calls="])

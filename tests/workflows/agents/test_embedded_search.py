@@ -1,8 +1,12 @@
 """`tiny:search`, the embedded reader that searches by itself, in the workflow `search_agent`."""
 
+from io import StringIO
+
 import pytest
+from rich.console import Console
 
 from hopscope.api import parts
+from hopscope.api.views.run_table import show_run
 from hopscope.runtime.corpora import hopland
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Workflow, run
@@ -10,7 +14,9 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.retrievers import bm25
 from hopscope.runtime.texts.answers import exact_match
+from hopscope.runtime.types import Question, Run, Step
 from hopscope.workflows import search_agent
+from tests.fakes import NOW
 
 
 def test_it_searches_for_each_fact_and_answers_in_the_form() -> None:
@@ -40,3 +46,23 @@ def test_the_embedded_readers_have_names_of_their_own() -> None:
     assert not parts.embedded("hf:tiny")
     with pytest.raises(UsageError, match="model"):
         parts.reader("tiny:other")
+
+
+@pytest.mark.parametrize(("workflow", "named"), [("search_agent", True), ("self_ask", False)])
+def test_a_reader_that_never_writes_the_form_comes_with_another(workflow: str, named: bool) -> None:
+    step = Step(index=0, name="think", kind="generate", started=NOW, seconds=0.0, parse_ok=False)
+    mute = Run(
+        id="mute",
+        question=Question(text="Who?"),
+        workflow=workflow,
+        steps=(step,),
+        answer="",
+        started=NOW,
+    )
+    right = mute.model_copy(update={"steps": (step.model_copy(update={"parse_ok": True}),)})
+    told = [StringIO(), StringIO()]
+    for run_, file in zip((mute, right), told, strict=True):
+        show_run(run_, [], json=False, console=Console(file=file, width=120))
+    hint = f"no reply was in the form that {workflow} reads"
+    assert [hint in each.getvalue() for each in told] == [True, False]
+    assert ("--reader tiny:search" in told[0].getvalue()) == named
