@@ -187,7 +187,8 @@ def test_keys_are_wanted_but_not_to_count(
     bare.delenv("LANGFUSE_SECRET_KEY")
     report = push("langfuse", NAME, store=filled, dry_run=True)
     assert report.sent["trace"] == 2
+    assert report.missing == ("LANGFUSE_SECRET_KEY",)
     assert langfuse.requests == []
-    with pytest.raises(UsageError, match="set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"):
+    with pytest.raises(UsageError, match="wants keys: set LANGFUSE_SECRET_KEY"):
         push("langfuse", NAME, store=filled)
     assert langfuse.requests == []
