@@ -118,6 +118,8 @@ class Configuration:
             own, at = tables, name
             for depth, word in enumerate(path, 1):
                 own, at = own.get(word, {}), f"{at}.{word}" if at else word
+                if depth == 1 and word in COMMON and not isinstance(own, dict):
+                    own = {}  # `db` at the top is the option, and the commands have no table
                 for key, value in _values(file, own, at, path[:depth]):
                     if depth < len(path):
                         continue  # the group's own, which it has looked at
@@ -314,6 +316,11 @@ def _file(path: Path, *, trusted: bool) -> ConfigFile:
         tables = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply: no configuration is") from None
     if path.name == SHARED:
-        tables = tables.get("tool", {}).get("hopscope", {})
+        for key in ("tool", "hopscope"):
+            tables = tables.get(key, {})
+            if not isinstance(tables, dict):
+                raise UsageError(f"{path}: {key} is a table, as in [tool.hopscope]")
     return ConfigFile(path, tables, trusted)

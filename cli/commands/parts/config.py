@@ -21,6 +21,9 @@ from hopscope.runtime.errors import UsageError
 app = typer.Typer(help="Show the values of options and where they come from.", no_args_is_help=True)
 
 _PASSWORD = re.compile(r"(?<=://)([^:/@\s]*):[^@/\s]*@")
+_SECRET = re.compile(
+    r"(\b\w*(?:password|passwd|pwd|token|secret|api_?key)=)[^&,;\s]+", re.IGNORECASE
+)
 
 
 @app.callback()
@@ -111,7 +114,11 @@ def _safe(key: str, value: Any) -> Any:
     """Without what opens doors."""
     if key == "token" and value:
         return "***"
-    return _PASSWORD.sub(r"\1:***@", value) if isinstance(value, str) else value
+    if isinstance(value, list | tuple):
+        return [_safe(key, each) for each in value]
+    if not isinstance(value, str):
+        return value
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", value))
 
 
 def _text(value: Any) -> str:

@@ -98,6 +98,15 @@ def test_a_key_at_the_top_means_one_thing(
     assert shown(capsys, "eval")["workflow"] == ("crag", "HOPSCOPE_WORKFLOWS")
 
 
+def test_a_key_at_the_top_may_have_the_name_of_commands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    users("db = 'mine.db'\nbudget = 'tokens=9'\n")
+    assert shown(capsys, "run")["db"][0] == "mine.db"
+    assert shown(capsys, "db", "check")["db"][0] == "mine.db"
+    assert shown(capsys, "budget", "fit")["budget"][0] == "tokens=9"
+
+
 def test_the_common_keys_are_those_with_a_variable_of_their_name() -> None:
     found: set[str] = set()
 
@@ -129,6 +138,7 @@ def test_the_common_keys_are_those_with_a_variable_of_their_name() -> None:
         ("run = 3", "unknown key run; run is a table, as in [run]"),
         ("[profile]\nlab = 3", "hopscope.toml: profiles are tables, as in [profile.lab]"),
         ("samples = ", "hopscope.toml: Invalid value"),
+        ("x = " + "[" * 3000 + "]" * 3000, "hopscope.toml is nested too deeply"),
     ],
 )
 def test_a_wrong_file_is_told(
@@ -199,6 +209,16 @@ def test_files_above_the_repository_are_not_found(
     assert shown(capsys, "run")["samples"][0] == 8
 
 
+@pytest.mark.parametrize("text", ["[tool]\nhopscope = 5", "tool = 5"])
+def test_a_table_that_is_none_is_told(
+    text: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "pyproject.toml").write_text(f"{text}  # tool.hopscope\n")
+    code, _, err = call(capsys, "ls")
+    assert code == 2
+    assert "is a table, as in [tool.hopscope]" in " ".join(err.split())
+
+
 def test_an_unknown_profile_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "hopscope.toml").write_text("[profile.lab]\nsamples = 4\n")
     code, _, err = call(capsys, "--profile", "lap", "ls")
@@ -209,8 +229,11 @@ def test_an_unknown_profile_is_told(project: Path, capsys: pytest.CaptureFixture
 def test_passwords_and_tokens_are_not_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users("[serve.search]\ntoken = 'secret'\n[run]\nreader = 'openai:http://me:secret@host#m'\n")
-    monkeypatch.setenv("HOPSCOPE_DB", "postgresql://me:secret@host/runs")
+    users(
+        "[serve.search]\ntoken = 'secret'\n[run]\nreader = 'openai:http://me:secret@host#m'\n"
+        "o = ['a=https://me:secret@host', 'api_key=secret']\n"
+    )
+    monkeypatch.setenv("HOPSCOPE_DB", "postgresql://me:secret@host/runs?password=secret")
     for words in ((), ("run",), ("serve", "search")):
         code, out, err = call(capsys, "config", "show", *words)
         assert code == 0
