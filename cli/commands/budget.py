@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hopscope.lab.budget.frontier import FrontierComparison
+    from hopscope.lab.budget.outcomes import Outcomes
     from hopscope.lab.budget.promises.checking import Check
     from hopscope.runtime.budget.prices import Price
+    from hopscope.runtime.specs import Spec
     from hopscope.tracing.learned.promise import Risk
     from hopscope.tracing.reports.decisions import DecisionOutcome
 
@@ -334,6 +336,8 @@ def _fit_route(
             f"question ({figures['estimator']}); best arm {figures['best_arm']:.3f}"
         )
     _note_outcomes(found.left_out, found.assumed, file.unit)
+    if risks:
+        _note_repeated(found)
     render.note(
         f"route policy of {len(found.rows)} questions written to {out}: use it with "
         f"--policy route:{out}"
@@ -345,6 +349,12 @@ def _note_outcomes(left_out: int, assumed: dict[str, str], unit: str) -> None:
         render.note(f"{left_out} rows lack an arm and are left out")
     for arm, source in assumed.items():
         render.note(f"rows do not tell the {unit} of {arm}: {source}")
+
+
+def _note_repeated(found: "Outcomes") -> None:
+    repeated = len(found.rows) - len(found.distinct.rows)
+    if repeated:
+        render.note(f"{repeated} rows repeat a question, which counts once in a promise")
 
 
 def _tokens(budget: str | None) -> float:
@@ -485,6 +495,7 @@ def _judge(
     spec = Spec.parse(policy or "none")
     if spec.name != "route" or not spec.argument:
         raise UsageError("give the router to judge as --policy route:FILE")
+    _plain(spec)
     file = read(RouteFile, Path(spec.argument), workflow="", reader="")
     reading = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit, price)
     found = reading.outcomes(file)
@@ -570,7 +581,23 @@ def _promising(policy: str) -> tuple[PolicyKind, Path]:
     spec = Spec.parse(policy)
     if spec.name not in (PolicyKind.value, PolicyKind.route) or not spec.argument:
         raise UsageError("give the policy to check as value:FILE or route:FILE")
+    _plain(spec)
     return PolicyKind(spec.name), Path(spec.argument)
+
+
+def _plain(spec: "Spec") -> None:
+    """
+    Raises:
+        UsageError: a policy has options, which are for runs.
+    """
+    from hopscope.runtime.errors import UsageError
+
+    if spec.options:
+        key = spec.options[0][0]
+        raise UsageError(
+            f"{spec}: the file is taken as it is here; leave out {key}, an option of `run` and "
+            "`eval`"
+        )
 
 
 def _check_route(path: Path, files: list[Path], cost: list[str] | None) -> "Check":
@@ -585,6 +612,7 @@ def _check_route(path: Path, files: list[Path], cost: list[str] | None) -> "Chec
     checking.promise_of(file)
     found = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit).outcomes(file)
     _note_outcomes(found.left_out, found.assumed, file.unit)
+    _note_repeated(found)
     source = ", ".join(each.name for each in files)
     return checking.check_outcomes(file, found, source=source)
 
@@ -694,8 +722,11 @@ def allocate(
     from hopscope.runtime.errors import UsageError
     from hopscope.runtime.specs import Spec
 
+    if not all(isfinite(each) for each in (total, rate or 0.0, spent)):
+        raise UsageError("--total, --rate and --spent are finite numbers")
     spec = Spec.parse(policy)
     if spec.name == "route" and spec.argument:
+        _plain(spec)
         month = None if per is None else _Month(per, rate, forecast, spent, today)
         _allocate_route(questions, Path(spec.argument), total, month, json=json)
         return

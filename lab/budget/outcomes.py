@@ -108,6 +108,14 @@ class Outcomes(Record):
         """In the order of their first rows."""
         return tuple(dict.fromkeys(row.set for row in self.rows))
 
+    @property
+    def distinct(self) -> "Outcomes":
+        """Each question of a set once, by its first row: what is said twice is no more evidence."""
+        first: dict[tuple[str, str], int] = {}
+        for place, row in enumerate(self.rows):
+            first.setdefault((row.set, row.question), place)
+        return self.of(first.values())
+
     def of(self, places: Iterable[int]) -> "Outcomes":
         """Some of the rows."""
         return self.model_copy(update={"rows": tuple(self.rows[place] for place in places)})
@@ -280,8 +288,8 @@ class _Line(BaseModel):
     draft: str | None = None
     closed_book_reasoning: str | None = None
     reasoning: str | None = None
-    logprobs: list[float] = []
-    entropies: list[float] = []
+    logprobs: list[Annotated[float, Field(le=1e-3)]] = []
+    entropies: list[Annotated[float, Field(ge=-1e-3)]] = []
     signals: Annotated[dict[str, float], BeforeValidator(_absent)] = {}
 
     def row(self, *, scored: bool) -> OutcomeRow:

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.files import LearnedFile
 from hopscope.tracing.learned.forest import LEAF
 from hopscope.tracing.learned.value_file import Bin
-from hopscope.tracing.signals.question_features import Level, features, levels, words
+from hopscope.tracing.signals.question_features import LEVELS, Level, features, levels, words
 
 Floats = NDArray[np.float64]
 SET, WORD, SIGNAL = "set=", "word=", "signal="
@@ -72,9 +73,18 @@ class ArmTree(Record):
             children = (self.left[node], self.right[node])
             if feature != LEAF and not all(node < child < count for child in children):
                 raise ValueError("a tree has a node whose children do not follow it")
+            if feature < LEAF:
+                raise ValueError("a tree has a node with no input")
             if feature == LEAF and not self.values[node]:
                 raise ValueError("a leaf of a tree has no values")
         return self
+
+    def fits(self, inputs: int, arms: int) -> bool:
+        """Whether it reads so many inputs and gives values of so many arms."""
+        return all(
+            len(values) == arms if feature == LEAF else feature < inputs
+            for feature, values in zip(self.feature, self.values, strict=True)
+        )
 
     @cached_property
     def _columns(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64], Floats]:
@@ -206,6 +216,15 @@ class RouteFile(LearnedFile):
             sized = {len(model.medians), len(model.scales), len(model.weights)} == {inputs}
             if not sized or {len(model.intercepts), len(model.platt)} != {count}:
                 raise ValueError(f"the model of {model.level} differs in length from its inputs")
+            if any(len(row) != count for row in model.weights) or not all(
+                tree.fits(inputs, count) for tree in (*model.trees, *model.costs)
+            ):
+                raise ValueError(f"the model of {model.level} does not fit its inputs and arms")
+            if not all(scale > 0 for scale in model.scales):
+                raise ValueError(f"the model of {model.level} has a scale that is not above 0")
+        levels = [LEVELS.index(model.level) for model in self.models]
+        if levels != sorted(set(levels)):
+            raise ValueError("the models are not in the order of question, draft, reasoning")
         if any(set(costs) != set(self.arms) for costs in self.costs.values()) or (
             "" not in self.costs
         ):
@@ -223,14 +242,24 @@ class RouteFile(LearnedFile):
     def retrievals(self, arm: int) -> int | None:
         """How many the arm makes at most; None if as many as the workflow wants."""
         name = self.arms[arm]
-        return int(name) if name.isdigit() else RETRIEVALS.get(name)
+        return int(name) if name.isdecimal() else RETRIEVALS.get(name)
 
     def price_of(self, set: str) -> float:
         return self.prices.get(set, self.price)
 
     def model(self, levels: Sequence[Level]) -> RouteModel:
-        """The richest of these levels."""
-        return next(model for model in reversed(self.models) if model.level in levels)
+        """The richest of these levels.
+
+        Raises:
+            UsageError: the router knows none of them.
+        """
+        for model in reversed(self.models):
+            if model.level in levels:
+                return model
+        raise UsageError(
+            f"the router needs the {self.models[0].level} of a question, and one has only "
+            f"{', '.join(levels)}"
+        )
 
     def predict(self, asked: Sequence[Asked]) -> tuple[Floats, Floats]:
         """Utilities and costs, both (question, arm)."""

@@ -31,6 +31,8 @@ MOST = 0.9
 """The same for `p_values`."""
 PRIOR = 1 / 16
 """The variance of values in [0, 1] before the first is seen; any number is valid."""
+ROUNDING = 1e-9
+"""How far sums of floating-point numbers may be outside the range."""
 STEPS = 40
 """Halvings of the range in the search for a bound."""
 
@@ -147,9 +149,9 @@ def _scaled(values: ArrayLike, limit: float, within: Range) -> tuple[Floats, flo
     """Values (row, value) and limit as parts of the range."""
     given = np.atleast_2d(np.asarray(values, float))
     low, high = within
-    if given.size and (given.min() < low or given.max() > high):
+    if given.size and not (given.min() >= low - ROUNDING and given.max() <= high + ROUNDING):
         raise ValueError(f"values from {given.min():g} to {given.max():g} are not in {within}")
-    return (given - low) / (high - low), (limit - low) / (high - low)
+    return (np.clip(given, low, high) - low) / (high - low), (limit - low) / (high - low)
 
 
 def _mixture(scaled: Floats, mean: float) -> float:

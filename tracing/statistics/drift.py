@@ -7,10 +7,12 @@ Comparing at these values only makes the p-values larger as well.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
+from pydantic import Field, model_validator
 from scipy.special import kolmogorov
 
 from hopscope.runtime.types import Record
@@ -29,6 +31,17 @@ class Sketch(Record):
     """Ascending."""
     shares: tuple[float, ...]
     """The share of the sample at or below each value; the last is 1."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        if len(self.values) != len(self.shares):
+            raise ValueError("a sketch has not as many shares as values")
+        ascending = all(one < other for one, other in pairwise(self.values))
+        if not ascending or any(one > other for one, other in pairwise((0.0, *self.shares))):
+            raise ValueError("values or shares of a sketch do not ascend")
+        if self.shares[-1] != 1:
+            raise ValueError("the last share of a sketch is not 1")
+        return self
 
     @property
     def median(self) -> float:

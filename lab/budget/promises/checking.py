@@ -119,13 +119,16 @@ def check_paths(file: ValueFile, paths: Sequence[Path], *, source: str = "") -> 
 
 
 def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> Check:
-    """A router on outcomes of arms.
+    """A router on outcomes of arms. A question that occurs twice counts once.
+
+    Args:
+        source: the names of the files, with commas.
 
     Raises:
         UsageError: the policy has no promise, or the outcomes have other arms or units.
     """
     promise = promise_of(file)
-    rows = routers.fitted_to(outcomes, file)
+    rows = routers.fitted_to(outcomes.distinct, file)
     questions = [asked(row) for row in rows.rows]
     utilities, costs = file.predict(questions)
     prices = np.array([file.price_of(each.set) for each in questions])
@@ -137,7 +140,8 @@ def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> 
         {f"{n} after 0 retrievals": each for n, each in routers.signals(file, questions).items()},
         compared=f"the outcomes of {file.arms[-1]}, and those of the arms that the router chooses",
         costs=(found.costs[0], rows.costs[:, -1]),
-        fresh=not source or file.learned.get("source") != source,
+        fresh=not source
+        or not {*source.split(", ")} & {*str(file.learned.get("source", "")).split(", ")},
     )
 
 

@@ -33,13 +33,13 @@ def learn(
     source: str = "",
 ) -> RouteFile:
     """Learn from outcomes the cheapest router that keeps all limits; one that takes the dearest arm
-    for all questions, if no price does.
+    for all questions, if no price does. A question that occurs twice counts once.
 
     Raises:
         UsageError: there are too few rows or arms, or a measure with a limit is not in all rows.
         MissingExtraError: scikit-learn is not installed.
     """
-    fitting = fitting or Fitting()
+    fitting, outcomes = fitting or Fitting(), outcomes.distinct
     check_measured(risks, ["loss", *measured(outcomes)])
     halves = split(len(outcomes.rows), fitting.seed)
     learned = learn_router(outcomes.of(halves.learning), fitting=fitting, source=source)

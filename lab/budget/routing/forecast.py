@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hopscope.lab.budget.allocate import Allocation, Option, allocate
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.types import Record
-from hopscope.tracing.learned.route_file import Asked, RouteFile, choose
+from hopscope.tracing.learned.route_file import Asked, RouteFile
 
 Floats = NDArray[np.float64]
 HALVINGS = 60
@@ -81,7 +81,7 @@ def expected(path: Path) -> dict[date, float]:
         try:
             row = json.loads(line)
             day, count = date.fromisoformat(row["date"]), float(row["questions"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             count = -1.0
         if not 0 <= count < float("inf"):
             raise CorpusError(
@@ -121,7 +121,7 @@ def plan(
     rows = np.arange(len(sample))
 
     def chosen(price: float) -> NDArray[np.int64]:
-        return choose(utilities, costs, np.full(len(rows), price))
+        return file.arms_of(utilities, costs, np.full(len(rows), price))
 
     def spends(price: float) -> float:
         return float(costs[rows, chosen(price)].mean()) * questions

@@ -220,8 +220,8 @@ class _Given:
         rows = np.arange(len(self.scores))
         self.won = self.scores[rows, chosen]  # (price, question)
         self.spent = self.costs[rows, chosen]
-        dear = self.costs - 1e6 * self.scores
-        best = np.argmin(dear, axis=1)
+        highest = self.scores == self.scores.max(axis=1, keepdims=True)
+        best = np.argmin(np.where(highest, self.costs, np.inf), axis=1)
         self.oracle = self.costs[rows, best], self.scores[rows, best]
 
 

@@ -151,6 +151,13 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("fit", "--outcomes", "o", "--out", "p.json"), "o cannot be read"),
         (("frontier", "--outcomes", "o"), "give the router to judge as --policy route:FILE"),
         (("frontier", "--outcomes", "o", "--policy", "route:p.json"), "--outcomes OUTCOMES"),
+        (("frontier", "--outcomes", "o", "--policy", "route:p.json,price=5"), "leave out price"),
+        (("check", "route:p.json,price=5", "--outcomes", "o"), "leave out price"),
+        (
+            ("allocate", "q", "--policy", "route:p.json,price=5", "--total", "9"),
+            "leave out price",
+        ),
+        (("allocate", "q", "--policy", "p.json", "--total", "nan"), "finite numbers"),
         (("frontier", "e", "--outcomes", "o"), "give either an experiment or"),
         (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
     ],

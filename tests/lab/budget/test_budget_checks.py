@@ -83,6 +83,23 @@ def test_a_promise_that_holds_is_kept_and_no_signal_moves(router: RouteFile) -> 
     assert not checking.check_outcomes(router, rows(0, 40), source="here").fresh
 
 
+def test_a_question_told_twice_counts_once(router: RouteFile) -> None:
+    """Else a file that is given ten times would be ten times the evidence."""
+    few = rows(1000, 20)
+    tenfold = few.model_copy(update={"rows": few.rows * 10})
+    found = checking.check_outcomes(router, tenfold)
+    assert found == checking.check_outcomes(router, few)
+    assert (found.questions, found.verdict) == (20, "not yet known")
+    with pytest.raises(UsageError, match="10 rows are too few"):
+        routers.learn(tenfold, [Risk.parse("loss<=.05")], fitting=QUICK)
+
+
+def test_one_of_the_files_it_has_learned_from_is_not_fresh(router: RouteFile) -> None:
+    learned = router.model_copy(update={"learned": {"source": "a.jsonl, b.jsonl"}})
+    assert not checking.check_outcomes(learned, rows(1000, 40), source="b.jsonl").fresh
+    assert checking.check_outcomes(learned, rows(1000, 40), source="c.jsonl").fresh
+
+
 def test_few_questions_do_not_tell(router: RouteFile) -> None:
     found = checking.check_outcomes(router, rows(1001, 30))
     assert found.verdict == "not yet known"

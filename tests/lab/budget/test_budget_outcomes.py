@@ -100,6 +100,7 @@ def test_token_probabilities_become_signals(tmp_path: Path) -> None:
         ({"question": "q"}, "no arm has a score: give `accurate` by arm"),
         ({"accurate": {"none": 1}}, "question: it is missing"),
         ({"question": "q", "accurate": {"none": 2}}, "accurate.none: give 1.0 or less"),
+        ({**ROW, "logprobs": [1000]}, "logprobs.*: give 0.001 or less"),
         ("text", "line 1: expected one JSON object a line"),
         ([ROW], "line 1: expected one JSON object a line"),
     ],

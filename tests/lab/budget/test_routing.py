@@ -8,7 +8,7 @@ import pytest
 from hopscope.lab.budget.outcomes import OutcomeRow, Outcomes
 from hopscope.lab.budget.routing import budgets
 from hopscope.lab.budget.routing.fitting import Fitting, Learned, asked, learn
-from hopscope.lab.budget.routing.judging import judge
+from hopscope.lab.budget.routing.judging import compare, judge
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.route_file import Asked, RouteFile
 
@@ -64,6 +64,20 @@ def test_the_mixture_of_fixed_arms_at_equal_cost() -> None:
     inner = made.pooled.within_sets
     assert inner is not None
     assert inner.cost == pytest.approx((2.0 + made.sets[1].shipped.cost) / 2)
+
+
+def test_the_oracle_takes_the_best_answer_even_if_little_better_and_dear() -> None:
+    rows = tuple(
+        OutcomeRow(
+            question=f"Who founded town {n}?",
+            scores={"none": 0.5, "one": 0.501, "ircot": 0.501},
+            costs={"tokens": {"none": 100.0, "one": 5000.0, "ircot": 9000.0}},
+        )
+        for n in range(4)
+    )
+    given = Outcomes(rows=rows, arms=ARMS, unit="tokens")
+    found = compare(given, given.scores, given.costs, shipped=[0.0] * 4, resamples=100)
+    assert (found.pooled.oracle.accuracy, found.pooled.oracle.cost) == (0.501, 5000)
 
 
 def test_a_file_predicts_as_it_was_learned() -> None:

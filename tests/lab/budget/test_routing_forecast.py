@@ -37,6 +37,20 @@ def test_the_price_spends_what_is_left(file: RouteFile) -> None:
     assert less.accuracy < made.accuracy
 
 
+def test_a_router_that_keeps_no_promise_takes_the_dearest_arm_in_plans_too(file: RouteFile) -> None:
+    always = file.model_copy(update={"always": True})
+    made = plan(sample(), always, first=FIRST, last=LAST, questions=100, left=300)
+    assert (made.arms["ircot"], made.spends) == (1.0, 300)
+
+
+@pytest.mark.parametrize("text", ["[" * 30_000, '{"date": "2026-11-11", "questions": 1%s}'])
+def test_a_forecast_that_is_none(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "days.jsonl"
+    path.write_text(text.replace("%s", "0" * 400))
+    with pytest.raises(CorpusError, match=r"days\.jsonl, line 1: expected an object"):
+        expected(path)
+
+
 def test_what_cannot_be_planned(file: RouteFile) -> None:
     with pytest.raises(UsageError, match="no question is expected"):
         plan(sample(), file, first=FIRST, last=LAST, questions=0, left=9)

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from hopscope.api.spending import policy
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Moment
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import Decision, Question, Step
+from hopscope.tracing.learned.route_file import Asked, RouteFile
 from tests.fakes import ScriptedReader, reply, step
 from tests.tracing.policies.routers import route
 
@@ -62,3 +64,34 @@ def test_a_price_can_close_all_arms_but_the_cheapest(tmp_path: Path) -> None:
 def test_a_router_fits_every_workflow(tmp_path: Path) -> None:
     for name in ("ircot", "naive"):
         assert decide(route(tmp_path) + ",draft=false", ScriptedReader(), workflow=name).retrieve
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"feature":[0,-1,-1]', '"feature":[3,-1,-1]', "does not fit its inputs and arms"),
+        ('"feature":[0,-1,-1]', '"feature":[-2,-1,-1]', "a node with no input"),
+        ("[0.1,0.1,0.9]", "[0.1,0.1]", "does not fit its inputs and arms"),
+        ('"weights":[[0.0,0.0,0.0]]', '"weights":[[0.0,0.0]]', "does not fit its inputs and arms"),
+        ('"scales":[1.0]', '"scales":[0.0]', "a scale that is not above 0"),
+        ('"level":"question"', '"level":"draft"', "not in the order of question, draft"),
+    ],
+)
+def test_a_damaged_file_is_refused(old: str, new: str, told: str, tmp_path: Path) -> None:
+    spec = route(tmp_path)
+    path = Path(spec.partition(":")[2])
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(UsageError, match=told):
+        decide(spec, ScriptedReader())
+
+
+def test_a_question_without_the_texts_that_a_router_needs_is_told(tmp_path: Path) -> None:
+    spec = route(tmp_path)
+    file = RouteFile.model_validate_json(Path(spec.partition(":")[2]).read_bytes())
+    drafted = file.model_copy(update={"models": file.models[1:]})
+    with pytest.raises(
+        UsageError, match="needs the draft of a question, and one has only question"
+    ):
+        drafted.route(Asked("Who?"))

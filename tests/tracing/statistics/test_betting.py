@@ -78,3 +78,8 @@ def test_the_stakes_of_a_small_sample_stay_below_ruin() -> None:
     assert p_values([[1.0, 1.0]], 0.9)[0] == 1.0
     assert p_values([[-1.0, -1.0]], 0.9)[0] < 1.0
     assert log(wealth([1.0] * 50, 0.9)) < 0
+
+
+def test_sums_that_are_a_rounding_error_out_of_range_count_as_its_end() -> None:
+    values = [1 + 2**-52, -1 - 2**-52, 0.0]
+    assert wealth(values, 0.1) == wealth([1.0, -1.0, 0.0], 0.1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hopscope.tracing.statistics.drift import POINTS, compare, sketch
+from hopscope.tracing.statistics.drift import POINTS, Sketch, compare, sketch
 
 RNG = np.random.default_rng(0)
 
@@ -46,3 +46,12 @@ def test_without_values_there_is_nothing_to_compare() -> None:
         sketch([])
     with pytest.raises(ValueError, match="empty"):
         compare(sketch([1.0]), [])
+
+
+@pytest.mark.parametrize(
+    ("values", "shares"),
+    [((1.0, 2.0), (1.0,)), ((2.0, 1.0), (0.5, 1.0)), ((1.0, 2.0), (0.5, 0.4)), ((1.0,), (0.2,))],
+)
+def test_a_damaged_sketch_is_refused(values: tuple[float, ...], shares: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="a sketch"):
+        Sketch(n=3, values=values, shares=shares)
