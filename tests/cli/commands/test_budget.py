@@ -157,7 +157,7 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
             ("allocate", "q", "--policy", "route:p.json,price=5", "--total", "9"),
             "leave out price",
         ),
-        (("allocate", "q", "--policy", "p.json", "--total", "nan"), "finite numbers"),
+        (("allocate", "q", "--policy", "p.json", "--total", "inf"), "finite numbers"),
         (("frontier", "e", "--outcomes", "o"), "give either an experiment or"),
         (("allocate", "q.jsonl", "--policy", "p.json", "--total", "9"), "cannot be read"),
     ],
