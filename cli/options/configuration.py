@@ -49,6 +49,8 @@ PLAIN = r"[\w-]+(:[\w.]+=[\w-]+(\.\d+)?(,[\w.]+=[\w-]+(\.\d+)?)*)?"
 PLAIN_OPTION = r"[\w.]+=[\w-]+(\.\d+)?"
 GUARDED = frozenset({"again", "overwrite", "read_only", "retry_failed", "trace_content"})
 """Yes or no that replaces files, spends again or shows more than the user wanted."""
+LIMITS = frozenset({"max-calls", "max-cost", "max-retrievals", "max-seconds", "max-tokens"})
+"""Limits of spending, which a found file may lower below the user's own and not raise."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,13 @@ class Configuration:
         """
         options = keys(command)
         found: dict[str, Setting] = {}
+        trusted: dict[str, Setting] = {}
+
+        def put(parameter: Any, setting: Setting) -> None:
+            if setting.file.trusted:
+                trusted[parameter.name] = setting
+            found[parameter.name] = _lower(setting, trusted.get(parameter.name))
+
         for file, tables, name in self._layers():
             for key, value in _values(file, tables, name, ()):
                 if key not in COMMON:
@@ -114,7 +123,7 @@ class Configuration:
                     raise UsageError(f"{_place(file, name)}: unknown key {key}{hint}")
                 parameter = options.get(key)
                 if parameter is not None and _variable(key) in variables(parameter):
-                    found[parameter.name] = Setting(key, value, file, name)
+                    put(parameter, Setting(key, value, file, name))
             own, at = tables, name
             for depth, word in enumerate(path, 1):
                 own, at = own.get(word, {}), f"{at}.{word}" if at else word
@@ -127,7 +136,7 @@ class Configuration:
                         raise UsageError(
                             f"{_place(file, at)}: unknown key {key}{did_you_mean(key, options)}"
                         )
-                    found[options[key].name] = Setting(key, value, file, at)
+                    put(options[key], Setting(key, value, file, at))
         used = {
             name: setting
             for name, setting in found.items()
@@ -209,6 +218,14 @@ def variables(parameter: Any) -> list[str]:
     named = parameter.envvar or ()
     told = re.findall(r"HOPSCOPE_[A-Z0-9_]+", getattr(parameter, "help", None) or "")
     return [*([named] if isinstance(named, str) else named), *told]
+
+
+def _lower(setting: Setting, own: Setting | None) -> Setting:
+    """The setting, or the user's own if it is a limit that a found file raises."""
+    values = (setting.value, own.value if own else None)
+    comparable = all(type(value) in (int, float) for value in values)
+    limited = setting.key in LIMITS and not setting.file.trusted
+    return own if own and limited and comparable and setting.value > own.value else setting
 
 
 def _harmless(parameter: Any, value: Any) -> bool:

@@ -195,6 +195,20 @@ def test_only_what_is_used_is_refused(project: Path, capsys: pytest.CaptureFixtu
     assert "found" not in err
 
 
+def test_a_found_file_may_lower_the_users_limits_and_not_raise_them(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a repository that somebody cloned could spend what they did not want to."""
+    users("max-cost = 1.0\nmax-calls = 50\n")
+    (project / "hopscope.toml").write_text(
+        "max-cost = 1000\nmax-calls = 9\n[run]\nmax-cost = 999\nmax-calls = 40\nmax-tokens = 7\n"
+    )
+    found = shown(capsys, "run")
+    assert [found[key][0] for key in ("max-cost", "max-calls", "max-tokens")] == [1.0, 40, 7]
+    named = shown(capsys, "run", "--config", str(project / "hopscope.toml"))
+    assert named["max-cost"][0] == 999
+
+
 def test_files_above_the_repository_are_not_found(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
