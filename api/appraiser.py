@@ -3,7 +3,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from inspect import Parameter, signature
@@ -214,12 +213,11 @@ class Appraiser:
         return Appraised([], self._appraisal(run, provenance, begun), games)
 
     def _ask(self, requests: "Sequence[GenerationRequest]") -> None:
-        """Have the replies of all meters in the cache from one call. Where one of them is refused,
-        each meter asks for its own, and says why."""
-        from hopscope.runtime.errors import CapabilityError, ContextOverflowError
+        """Have the replies of all meters in the cache from one call. Where one prompt is too long,
+        the others are asked for one by one, so that no meter asks for them again."""
+        from hopscope.tracing.asking import asking
 
-        with suppress(CapabilityError, ContextOverflowError):
-            self.reader.generate(requests)
+        asking.generate(self.reader, requests)
 
     def _appraisal(self, run: "Run", provenance: "Provenance", begun: float) -> "Appraisal":
         from hopscope.runtime.types import Appraisal

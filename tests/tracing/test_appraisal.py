@@ -1,8 +1,13 @@
 """From a run to its credits, through real meters on scripted ports."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 import pytest
 
-from hopscope.runtime.types import Measurement, Provenance
+from hopscope.api.appraiser import Appraiser, Measuring
+from hopscope.runtime.errors import ContextOverflowError
+from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Provenance
 from hopscope.tracing.appraisal import appraise, share
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.coalitions import MIXED
@@ -73,6 +78,32 @@ def test_the_replies_of_all_meters_come_from_one_call() -> None:
     )
     assert {c.meter for c in together.credits} == {"seper", "seper_hard", "grogu"}
     assert [len(call) for call in asked.generated] == [8]  # four contexts, sampled and greedy
+
+
+class Overflowing(ReaderByEvidence):
+    """Answers what fits, and then refuses a call in which two passages are shown."""
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        replies = super().generate(requests)
+        if any(len(request.prompt.shown) > 1 for request in requests):
+            raise ContextOverflowError(self.name, 9, 1, 8)
+        return replies
+
+
+def test_a_prompt_that_is_too_long_costs_the_others_one_more_call_at_most() -> None:
+    answer = [reply("g", [-0.1], entropies=(0.4,))] * 4
+    reader = Overflowing(dict.fromkeys([(), ("x",), ("y",), ("x", "y")], answer))
+    measuring = Measuring(
+        samples=4,
+        seed=0,
+        options={"grogu.score": "entropy"},
+        meters=["seper", "seper_hard", "grogu"],
+        rules=["shapley"],
+    )
+    appraiser = Appraiser(reader, ScriptedEntailment({("g", "g"): ENTAILS}), measuring)
+    appraiser.appraise(run_of("x", "y", answers=["g"]))
+    sent = Counter(request for call in reader.generated for request in call)
+    assert {count for request, count in sent.items() if len(request.prompt.shown) < 2} == {2}
 
 
 def test_without_retrieval_everything_is_exactly_zero() -> None:
