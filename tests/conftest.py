@@ -12,6 +12,8 @@ from tests.imports import computes
 
 # Exceptions that nobody expects come out of the command line, in subprocesses, too.
 os.environ["HOPSCOPE_TRACEBACK"] = "1"
+# The configuration of whoever runs the tests has no part in them.
+os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no_configuration")
 
 # How long an example takes is the machine's business.
 settings.register_profile("hopscope", deadline=None)

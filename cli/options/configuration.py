@@ -312,18 +312,26 @@ def _found(folder: Path) -> ConfigFile | None:
     for each in above[: root + 1]:
         if (each / NAME).is_file():
             return _file(each / NAME, trusted=False)
-        if (each / SHARED).is_file() and "tool.hopscope" in _text(each / SHARED):
+        # Most files of this name belong to other programs, whose faults are not ours to tell.
+        if (each / SHARED).is_file() and b"tool.hopscope" in _bytes(each / SHARED):
             return _file(each / SHARED, trusted=False)
     return None
 
 
-def _text(path: Path) -> str:
+def _bytes(path: Path) -> bytes:
     try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path} is larger than {LARGEST:,} bytes: no configuration is")
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _text(path: Path) -> str:
+    held = _bytes(path)
+    if len(held) > LARGEST:
+        raise UsageError(f"{path} is larger than {LARGEST:,} bytes: no configuration is")
+    try:
+        return held.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8") from None
 

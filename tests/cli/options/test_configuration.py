@@ -253,3 +253,15 @@ def test_passwords_and_tokens_are_not_shown(
         assert code == 0
         assert "secret" not in out + err
     assert "me:***@host" in call(capsys, "config", "show", "run")[1]
+
+
+def test_the_faults_of_another_programs_file_stop_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "pyproject.toml").write_bytes(b"name = '\xff'")
+    assert all(place == "default" for _, place in shown(capsys, "run").values())
+
+
+def test_a_byte_order_mark_is_no_text(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "hopscope.toml").write_bytes(b"\xef\xbb\xbfsamples = 7\n")
+    assert shown(capsys, "run")["samples"] == (7, "hopscope.toml")
