@@ -50,6 +50,23 @@ def test_llama_index(tmp_path: Path) -> None:
     assert (failed["question"], failed["queries"], failed["found"]) == ("nothing", ["nothing"], [0])
 
 
+def test_the_example_of_llama_index_tells_the_worth_of_its_passages() -> None:
+    python = os.environ.get(PYTHON)
+    if not python:
+        pytest.skip(f"{PYTHON} names no Python with the frameworks: make test-traces")
+    example = Path(__file__).parents[2] / "examples" / "record_llama_index.py"
+    code = (
+        "import sys, runpy; sys.path.insert(0, sys.argv[1]); sys.path.append(sys.argv[2]); "
+        "runpy.run_path(sys.argv[3])"
+    )
+    # -P: the folder `workflows` here is not the package that LlamaIndex means.
+    command = [python, "-P", "-c", code, str(SOURCE), site.getsitepackages()[0], str(example)]
+    told = subprocess.run(command, check=True, timeout=300, capture_output=True, text=True)
+    useful, useless = told.stdout.splitlines()
+    assert float(useful.split()[-1]) > 0.8
+    assert abs(float(useless.split()[-1])) < 0.2
+
+
 def test_haystack(tmp_path: Path) -> None:
     """The agent's searches are asked for at once, and run in threads."""
     pipeline, agent = recorded("haystack", tmp_path)

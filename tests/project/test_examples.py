@@ -1,8 +1,12 @@
 """The scripts in examples/ run as they stand, and print what their readers are told."""
 
+import json
 import re
 import runpy
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,7 +39,26 @@ def test_the_workflow_for_github_actions_gives_commands_that_exist() -> None:
 
 
 def test_every_example_is_run() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PRINTED)
+    elsewhere = {"record_llama_index"}  # tests/on_frameworks/test_recorded_programs.py
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PRINTED) | elsewhere
+
+
+def test_the_notebook_prints_what_stands_in_it() -> None:
+    """To .1, as readers on other processors may differ in the last digits."""
+    notebook = json.loads((EXAMPLES / "first_run.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {"__name__": "__main__"}
+    number = re.compile(r"[+-]?\d+\.\d")
+    for cell in cells:
+        code = "".join(cell["source"])
+        with redirect_stdout(StringIO()) as printed:
+            exec(compile(code, "first_run.ipynb", "exec"), names)
+        told = "".join(line for output in cell["outputs"] for line in output["text"])
+        assert number.sub("#", printed.getvalue()) == number.sub("#", told)
+        found, expected = (map(float, number.findall(t)) for t in (printed.getvalue(), told))
+        assert list(found) == pytest.approx(list(expected), abs=0.11)
+    assert [cell["execution_count"] for cell in cells] == [1, 2, 3]
+    assert sum(len(cell["source"]) for cell in cells) < 40
 
 
 @pytest.mark.parametrize("name", PRINTED)
