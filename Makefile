@@ -24,13 +24,12 @@ help: ## Show this list.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# Compiling every module beforehand takes a minute; Python compiles those in use.
 $(BIN)/hopscope: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/pip install --quiet --no-compile --editable '.[local]' --constraint constraints.txt
+	$(BIN)/pip install --quiet --editable '.[local]' --constraint constraints.txt
 	@touch $@
 
 $(BIN)/pytest: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/pip install --quiet --no-compile --editable '.[local,dev]' --constraint constraints.txt
+	$(BIN)/pip install --quiet --editable '.[local,dev]' --constraint constraints.txt
 	@touch $@
 
 demo: $(BIN)/hopscope ## Set up if needed, then answer a two-hop question, offline.
