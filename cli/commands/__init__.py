@@ -32,7 +32,7 @@ COMMANDS = {
     "config": "parts.config:app",
     "doctor": "doctor:doctor",
     "index": "index:app",
-    "budget": "budget:app",
+    "budget": "budget.group:app",
     "db": "db:app",
     "export": "export:app",
     "push": "services.pushing:push",

@@ -82,7 +82,7 @@ def test_a_variable_for_the_database_loads_no_other_command(
 ) -> None:
     """All were loaded to tell whether HOPSCOPE_DB is a name that one of them reads."""
     monkeypatch.setenv("HOPSCOPE_DB", str(db))
-    modules = ("hopscope.cli.commands.eval", "hopscope.cli.commands.budget")
+    modules = ("hopscope.cli.commands.eval", "hopscope.cli.commands.budget.group")
     _, loaded = started("ls", looking_for=modules)
     assert loaded == []
 

@@ -22,11 +22,17 @@ PASSAGES = {
 }
 
 
-def recorded(framework: str, folder: Path) -> list[dict[str, Any]]:
-    """What the runs of a program hold."""
-    python = os.environ.get(PYTHON)
-    if not python:
+@pytest.fixture
+def python() -> str:
+    """The Python of that environment."""
+    named = os.environ.get(PYTHON)
+    if not named:
         pytest.skip(f"{PYTHON} names no Python with the frameworks: make test-traces")
+    return named
+
+
+def recorded(python: str, framework: str, folder: Path) -> list[dict[str, Any]]:
+    """What the runs of a program hold."""
     file = folder / "runs.json"
     script = str(PROGRAMS / f"recorded_{framework}.py")
     command = [python, script, str(file), str(SOURCE), site.getsitepackages()[0]]
@@ -40,9 +46,9 @@ def recorded(framework: str, folder: Path) -> list[dict[str, Any]]:
     return runs
 
 
-def test_llama_index(tmp_path: Path) -> None:
+def test_llama_index(python: str, tmp_path: Path) -> None:
     """A retriever that asks another one twice is one search; also where the engine is awaited."""
-    plain, reranked, awaited, failed = recorded("llama_index", tmp_path)
+    plain, reranked, awaited, failed = recorded(python, "llama_index", tmp_path)
     for run in (plain, reranked, awaited):
         assert (run["queries"], run["found"], run["shown"]) == ([QUESTION], [2], [2])
         assert run["tokens"] == [50, 3, 0]
@@ -50,10 +56,7 @@ def test_llama_index(tmp_path: Path) -> None:
     assert (failed["question"], failed["queries"], failed["found"]) == ("nothing", ["nothing"], [0])
 
 
-def test_the_example_of_llama_index_tells_the_worth_of_its_passages() -> None:
-    python = os.environ.get(PYTHON)
-    if not python:
-        pytest.skip(f"{PYTHON} names no Python with the frameworks: make test-traces")
+def test_the_example_of_llama_index_tells_the_worth_of_its_passages(python: str) -> None:
     example = Path(__file__).parents[2] / "examples" / "record_llama_index.py"
     code = (
         "import sys, runpy; sys.path.insert(0, sys.argv[1]); sys.path.append(sys.argv[2]); "
@@ -67,9 +70,9 @@ def test_the_example_of_llama_index_tells_the_worth_of_its_passages() -> None:
     assert abs(float(useless.split()[-1])) < 0.2
 
 
-def test_haystack(tmp_path: Path) -> None:
+def test_haystack(python: str, tmp_path: Path) -> None:
     """The agent's searches are asked for at once, and run in threads."""
-    pipeline, agent = recorded("haystack", tmp_path)
+    pipeline, agent = recorded(python, "haystack", tmp_path)
     assert (pipeline["queries"], pipeline["found"]) == ([QUESTION], [2])
     assert pipeline["tokens"] == [50, 3, 0]
     assert (sorted(agent["queries"]), agent["found"]) == (QUERIES, [2, 2])
@@ -77,9 +80,9 @@ def test_haystack(tmp_path: Path) -> None:
     assert agent["tokens"] == [0, 0, 2]
 
 
-def test_dspy(tmp_path: Path) -> None:
+def test_dspy(python: str, tmp_path: Path) -> None:
     """The tool that ends the agent is none that searches."""
-    module, agent = recorded("dspy", tmp_path)
+    module, agent = recorded(python, "dspy", tmp_path)
     assert (module["queries"], module["found"], module["shown"]) == (QUERIES, [2, 2], [2])
     assert (agent["queries"], agent["found"]) == (QUERIES, [2, 2])
     assert agent["shown"][0] == 0

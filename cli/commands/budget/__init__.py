@@ -1,0 +1,1 @@
+"""`hopscope budget`: explain decisions, learn and compare policies, divide a total."""
