@@ -51,6 +51,7 @@ OFFSETS = {
     "steps": ("run",),
     "placements": ("run",),
     "credits": ("run",),
+    "totals": ("run",),
     "appraisals": ("run",),
     "questions": ("number",),
     "items": ("run", "question", "position"),

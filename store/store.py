@@ -174,7 +174,7 @@ class Store:
         """
         from hopscope.store.runs.games import write_games
         from hopscope.store.runs.interning import chunks
-        from hopscope.store.runs.writing import write_appraisal, write_credits
+        from hopscope.store.runs.writing import write_measured
 
         new, measured, played = list(credits), list(appraisals), list(games)
         wanted = sorted(
@@ -188,9 +188,7 @@ class Store:
             for run_id in wanted:
                 if run_id not in numbers:
                     raise StoreError(f"credits for run {run_id}, which is not saved: save it first")
-            write_credits(connection, numbers, new)
-            for appraisal in measured:
-                write_appraisal(connection, numbers[appraisal.run_id], appraisal)
+            write_measured(connection, numbers, new, measured)
             write_games(connection, numbers, played)
 
     def load(self, run_id: str) -> Run:

@@ -16,7 +16,7 @@ from hopscope.store.database.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "m014"
+HEAD = "m015"
 """The newest revision. A constant, so that opening a current database need not load Alembic."""
 
 FOLDER = Path(__file__).parents[1] / "migrations"

@@ -287,6 +287,17 @@ credits = Table(
     sqlite_with_rowid=False,
 )
 
+# The totals of the appraisal of a run that lists show; they follow from its credits and appraisals.
+totals = Table(
+    "totals",
+    metadata,
+    Column("run", Number, ForeignKey("runs.number", ondelete="CASCADE"), primary_key=True),
+    Column("meter", AnyText, primary_key=True),
+    Column("value", Double),
+    Index("ix_totals_value", "meter", "value", "run"),
+    sqlite_with_rowid=False,
+)
+
 # Time and cost of measuring credits. Credits older than m002 have none.
 appraisals = Table(
     "appraisals",

@@ -19,7 +19,7 @@ from hopscope.store.experiments.reading import read_arms
 from hopscope.store.experiments.records import Arm, ClaimedItem, DatasetEntry, Experiment
 from hopscope.store.runs.games import write_games
 from hopscope.store.runs.interning import intern
-from hopscope.store.runs.writing import write_appraisal, write_credits, write_runs
+from hopscope.store.runs.writing import write_measured, write_runs
 
 SILENT = timedelta(seconds=90)
 """A session without a sign of life for this long is taken for dead; its items are free again."""
@@ -122,9 +122,7 @@ def complete(
     if run is not None:
         write_runs(connection, [run])
         number = connection.execute(select(runs.c.number).where(runs.c.id == run.id)).scalar_one()
-        write_credits(connection, {run.id: number}, credits)
-        for appraisal in appraisals:
-            write_appraisal(connection, number, appraisal)
+        write_measured(connection, {run.id: number}, credits, appraisals)
         write_games(connection, {run.id: number}, games)
     connection.execute(
         update(items)

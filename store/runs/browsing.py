@@ -9,16 +9,13 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 
 from hopscope.runtime.types import Record, RunStatus
 from hopscope.store.database.schema import (
-    WHOLE_RUN,
-    WHOLE_STEP,
     arms,
-    credits,
     experiments,
     items,
     questions,
     runs,
+    totals,
 )
-from hopscope.store.runs.reading import shown_total
 from hopscope.store.runs.summary import RunSummary, summaries_of
 
 Sort = Literal["started", "question", "workflow", "status", "seconds", "gain"]
@@ -60,14 +57,46 @@ class RunPage(Record):
 
 
 def read_page(connection: Connection, query: RunQuery) -> RunPage:
-    """The page; four queries, whatever its filters."""
-    wanted = select(runs.c.number).where(*_conditions(query))
-    total = connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
-    order = [_direction(column, query) for column in (_sorted_by(query), runs.c.number)]
-    page = wanted.order_by(*order).limit(query.size).offset((query.page - 1) * query.size)
-    numbers = list(connection.execute(page).scalars())
+    """The page; at most six queries, whatever its filters."""
+    total = _count(connection, select(runs.c.number).where(*_conditions(query)))
+    numbers = _by_gain(connection, query) if query.sort == "gain" else _sorted(connection, query)
     found = summaries_of(connection, numbers)
     return RunPage(total=total, page=query.page, size=query.size, runs=tuple(found))
+
+
+def _count(connection: Connection, wanted: Select[Any]) -> int:
+    return connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one()
+
+
+def _sorted(connection: Connection, query: RunQuery) -> list[int]:
+    """Numbers of the page's runs."""
+    order = [_direction(column, query) for column in (runs.c[query.sort], runs.c.number)]
+    page = select(runs.c.number).where(*_conditions(query)).order_by(*order)
+    return list(connection.execute(page.limit(query.size).offset(_start(query))).scalars())
+
+
+def _by_gain(connection: Connection, query: RunQuery) -> list[int]:
+    """Numbers of the page's runs, by total; unmeasured ones come last in both directions. To sort
+    them with the others, the database would have to read every run."""
+    own = select(totals.c.run).where(totals.c.meter == query.meter, totals.c.value.is_not(None))
+    conditions = _conditions(query)
+    measured = own
+    if conditions:
+        measured = own.where(totals.c.run.in_(select(runs.c.number).where(*conditions)))
+    order = [_direction(column, query) for column in (totals.c.value, totals.c.run)]
+    page = measured.order_by(*order).limit(query.size).offset(_start(query))
+    numbers = list(connection.execute(page).scalars())
+    missing = query.size - len(numbers)
+    if missing:
+        before = max(0, _start(query) - _count(connection, measured))
+        rest = select(runs.c.number).where(*conditions, runs.c.number.not_in(own))
+        page = rest.order_by(_direction(runs.c.number, query)).limit(missing).offset(before)
+        numbers += connection.execute(page).scalars()
+    return numbers
+
+
+def _start(query: RunQuery) -> int:
+    return (query.page - 1) * query.size
 
 
 def read_workflows(connection: Connection) -> list[str]:
@@ -108,37 +137,19 @@ def _of_items(query: RunQuery) -> Select[Any]:
     return chosen
 
 
-def _total(meter: str) -> ColumnElement[float | None]:
-    """The run's total credit in the appraisal that is shown; NULL without one."""
-    return (
-        select(credits.c.value)
-        .where(credits.c.run == runs.c.number, credits.c.step == WHOLE_RUN)
-        .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
-        .where(credits.c.meter == meter)
-        .where(credits.c.provenance == shown_total())
-        .correlate(runs)
-        .scalar_subquery()
-    )
-
-
 def _signed(query: RunQuery) -> ColumnElement[bool]:
-    total = _total(query.meter)
+    """Of the run's total in the appraisal that is shown; a run without one is unmeasured."""
+    chosen = select(totals.c.run).where(totals.c.meter == query.meter)
     match query.gain:
         case "positive":
-            return total > 0
+            return runs.c.number.in_(chosen.where(totals.c.value > 0))
         case "negative":
-            return total < 0
+            return runs.c.number.in_(chosen.where(totals.c.value < 0))
         case "none":
-            return total == 0
+            return runs.c.number.in_(chosen.where(totals.c.value == 0))
         case _:
-            return total.is_(None)
-
-
-def _sorted_by(query: RunQuery) -> ColumnElement[Any]:
-    return _total(query.meter) if query.sort == "gain" else runs.c[query.sort]
+            return runs.c.number.not_in(chosen.where(totals.c.value.is_not(None)))
 
 
 def _direction(column: ColumnElement[Any], query: RunQuery) -> ColumnElement[Any]:
-    ordered = column.desc() if query.descending else column.asc()
-    # Unmeasured runs come last in both directions; for other columns it would cost the index.
-    return ordered.nulls_last() if query.sort == "gain" and column is not runs.c.number else ordered
+    return column.desc() if query.descending else column.asc()

@@ -32,8 +32,6 @@ from hopscope.runtime.types import (
     Thought,
 )
 from hopscope.store.database.schema import (
-    WHOLE_RUN,
-    WHOLE_STEP,
     appraisals,
     credits,
     decisions,
@@ -91,23 +89,6 @@ def in_order_of_measurement() -> tuple[ColumnElement[Any], ...]:
     """The order of a run's credits: the provenance measured last comes last; those without a time
     come first."""
     return _measured().asc().nulls_first(), credits.c.provenance
-
-
-def shown_total() -> ScalarSelect[int]:
-    """The provenance of the appraisal of a row of `runs` that `tracing.reports.appraised.shown`
-    selects from its totals: the last `in_order_of_measurement`, of those with a value if there are
-    any. NULL without totals."""
-    return (
-        select(credits.c.provenance)
-        .where(credits.c.run == runs.c.number, credits.c.step == WHOLE_RUN)
-        .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
-        .order_by(
-            credits.c.value.is_(None), _measured().desc().nulls_last(), credits.c.provenance.desc()
-        )
-        .limit(1)
-        .correlate(runs)
-        .scalar_subquery()
-    )
 
 
 def _measured() -> ScalarSelect[Any]:

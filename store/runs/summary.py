@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from pydantic import Field
 from sqlalchemy import Column, Connection, Select, func, select
 
 from hopscope.runtime.types import Record, RunStatus, StopReason, Usage
-from hopscope.store.database.schema import RETRIEVALS, WHOLE_RUN, WHOLE_STEP, credits, runs, steps
-from hopscope.store.runs.reading import in_order_of_measurement
-from hopscope.tracing.reports.appraised import shown
+from hopscope.store.database.schema import RETRIEVALS, credits, runs, steps, totals
 
 
 class RunSummary(Record):
@@ -95,12 +91,12 @@ def _summaries(connection: Connection, page: Select[Any]) -> list[RunSummary]:
         .order_by(listed.c.started.desc(), listed.c.number.desc())
     )
     rows = connection.execute(query).mappings().all()
-    totals = _totals(connection, select(listed.c.number))
+    shown = _totals(connection, select(listed.c.number))
     found = []
     for row in rows:
         usage = Usage(**{name: int(row[name]) for name in Usage.model_fields})
         names = RunSummary.model_fields.keys() - {"usage", "seper_delta", "totals"}
-        own_totals = totals.get(row["number"], {})
+        own_totals = shown.get(row["number"], {})
         found.append(
             RunSummary(
                 usage=usage,
@@ -116,15 +112,8 @@ def _totals(
     connection: Connection, numbers: Select[tuple[int]]
 ) -> dict[int, dict[str, float | None]]:
     """Totals of whole runs by run number and meter, of the appraisal that is shown."""
-    query = (
-        select(credits.c.run, credits.c.provenance, credits.c.meter, credits.c.value)
-        .where(credits.c.run.in_(numbers), credits.c.step == WHOLE_RUN)
-        .where(credits.c.passage == WHOLE_STEP, credits.c.rule == "total")
-        .order_by(credits.c.run, *in_order_of_measurement())
-    )
-    found = {}
-    for run, group in groupby(connection.execute(query), key=attrgetter("run")):
-        rows = list(group)
-        provenance = shown((row.provenance, True, row.value is not None) for row in rows)
-        found[run] = {row.meter: row.value for row in rows if row.provenance == provenance}
+    query = select(totals).where(totals.c.run.in_(numbers)).order_by(totals.c.run, totals.c.meter)
+    found: dict[int, dict[str, float | None]] = {}
+    for run, meter, value in connection.execute(query):
+        found.setdefault(run, {})[meter] = value
     return found

@@ -28,6 +28,7 @@ from hopscope.store.database.schema import (
     placements,
     runs,
     steps,
+    totals,
 )
 from hopscope.store.runs.interning import (
     insert,
@@ -37,6 +38,7 @@ from hopscope.store.runs.interning import (
 )
 from hopscope.store.runs.reading import read_run
 from hopscope.store.runs.seals import seal
+from hopscope.store.runs.totals import lock, refresh_totals
 
 Row = dict[str, Any]
 
@@ -55,11 +57,25 @@ def write_runs(connection: Connection, new: Iterable[Run]) -> None:
     _write_steps(connection, [(number, run) for number, run in changed if number is not None])
 
 
-def write_credits(
-    connection: Connection, numbers: Mapping[str, int], new: Sequence[Credit]
+def write_measured(
+    connection: Connection,
+    numbers: Mapping[str, int],
+    new: Sequence[Credit],
+    measured: Iterable[Appraisal],
 ) -> None:
     """Insert credits for the runs of these numbers, replacing any with the same run, step, passage,
-    rule, meter and provenance."""
+    rule, meter and provenance, and the times and costs of measuring them, replacing earlier
+    records; the totals of the runs follow."""
+    lock(connection, numbers.values())
+    _write_credits(connection, numbers, new)
+    for appraisal in measured:
+        _write_appraisal(connection, numbers[appraisal.run_id], appraisal)
+    refresh_totals(connection, numbers.values())
+
+
+def _write_credits(
+    connection: Connection, numbers: Mapping[str, int], new: Sequence[Credit]
+) -> None:
     provenances = intern_provenances(connection, (credit.provenance for credit in new))
     rows: dict[tuple[object, ...], Row] = {}
     for credit in new:
@@ -84,8 +100,7 @@ def write_credits(
     )
 
 
-def write_appraisal(connection: Connection, number: int, appraisal: Appraisal) -> None:
-    """Insert the time and cost of measuring the run of this number, replacing an earlier record."""
+def _write_appraisal(connection: Connection, number: int, appraisal: Appraisal) -> None:
     provenance = appraisal.provenance
     numbers = intern_provenances(connection, [provenance])
     key = {"run": number, "provenance": numbers[provenance.settings_hash]}
@@ -119,6 +134,7 @@ def _number(connection: Connection, run: Run) -> int | None:
     connection.execute(delete(steps).where(steps.c.run == number))
     connection.execute(delete(credits).where(credits.c.run == number))
     connection.execute(delete(appraisals).where(appraisals.c.run == number))
+    connection.execute(delete(totals).where(totals.c.run == number))
     connection.execute(delete(games).where(games.c.run == number))
     return number
 

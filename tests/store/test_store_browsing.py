@@ -5,8 +5,11 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, text
 
 from hopscope.runtime.types import Appraisal, Credit, Measurement, Provenance, Question
+from hopscope.store.database.migrate import VERSION_TABLE
+from hopscope.store.database.schema import totals
 from hopscope.store.runs.browsing import RunQuery, Sort
 from hopscope.store.store import Store
 from tests.fakes import NOW
@@ -44,12 +47,59 @@ def test_unmeasured_runs_come_last_in_both_directions(tmp_path: Path) -> None:
 
 
 def test_wildcards_are_searched_as_they_stand(store: Store) -> None:
-    for text, runs in (("%", 0), ("_", 0), ("NALMIR", 2), ("{{7*7}}", 2)):
-        assert store.page(RunQuery(search=text)).total == runs
+    for part, runs in (("%", 0), ("_", 0), ("NALMIR", 2), ("{{7*7}}", 2)):
+        assert store.page(RunQuery(search=part)).total == runs
 
 
 def test_filter_and_order_by_credit_follow_the_column(url: str) -> None:
     """The column shows the appraisal measured last, which need not be the one stored last."""
+    with Store.open(url) as store:
+        again, plain, other = _appraised(store)
+        page = store.page(RunQuery(sort="gain"))
+        shown = [(run.id, run.seper_delta) for run in page.runs]
+        assert shown == [(plain, 0.1), (again, -0.5), (other, None)]
+        for gain, run in (("positive", plain), ("negative", again), ("unmeasured", other)):
+            found = store.page(RunQuery.model_validate({"gain": gain})).runs
+            assert [each.id for each in found] == [run]
+        [found_other] = store.page(RunQuery(gain="positive", meter="grogu")).runs
+        assert found_other.id == other
+        pages = [store.page(RunQuery(sort="gain", size=1, page=page)) for page in (1, 2, 3)]
+        assert [run.id for page in pages for run in page.runs] == [plain, again, other]
+        filtered = store.page(RunQuery(sort="gain", search="question 2"))
+        assert [run.id for run in filtered.runs] == [other]
+
+
+def test_an_older_database_gets_the_same_totals(url: str) -> None:
+    """They were looked up among all credits, for every list."""
+    with Store.open(url) as store:
+        _appraised(store)
+        query = select(totals).order_by(totals.c.run, totals.c.meter)
+        with store._database.reading() as connection:
+            kept = connection.execute(query).all()
+        with store._database.writing() as connection:
+            connection.execute(text("DROP TABLE totals"))
+            connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = 'm014'"))
+    with Store.open(url) as store, store._database.reading() as connection:
+        assert connection.execute(query).all() == kept
+        assert [(row.meter, row.value) for row in kept] == [
+            ("seper", -0.5),
+            ("seper", 0.1),
+            ("grogu", 0.3),
+        ]
+
+
+def test_a_replaced_run_is_unmeasured(url: str) -> None:
+    """Its credits are of steps that no longer exist."""
+    with Store.open(url) as store:
+        again, *_ = _appraised(store)
+        store.save(store.load(again).model_copy(update={"answer": "resumed"}))
+        assert [run.id for run in store.page(RunQuery(gain="negative")).runs] == []
+        assert store.page(RunQuery(search="resumed")).runs[0].totals == {}
+
+
+def _appraised(store: Store) -> tuple[str, str, str]:
+    """Ids of runs. The first is measured with old, new and old settings again; the last budget of
+    the second sufficed for nothing; the third was last measured by another meter only."""
     old, new, poor = (Provenance(reader="hf:small", seed=seed, settings={}) for seed in (1, 2, 3))
 
     def total(
@@ -62,31 +112,21 @@ def test_filter_and_order_by_credit_follow_the_column(url: str) -> None:
             provenance=provenance,
         )  # fmt: skip
 
-    with Store.open(url) as store:
-        made = [experiment.run(place, question, "ircot") for place, question in enumerate(_asked())]
-        store.save_all(made)
-        again, plain, other = (run.id for run in made)
-        # `again` is measured with old, new and old again: old is shown; `other` was last measured
-        # by another meter only; the last budget of `plain` sufficed for nothing.
-        credits = [
-            total(again, old, -0.5), total(again, new, 0.5), total(plain, new, 0.1),
-            total(other, old, 0.9), total(other, new, 0.3, "grogu"), total(plain, poor, None),
-        ]  # fmt: skip
-        times = [(again, old, 0), (again, new, 1), (again, old, 2), (plain, new, 0)]
-        times += [(other, old, 0), (other, new, 1), (plain, poor, 1)]
-        appraised = [
-            Appraisal(run_id=run, provenance=by, measured=NOW + timedelta(hours=hours))
-            for run, by, hours in times
-        ]
-        store.save_credits(credits, appraised)
-        page = store.page(RunQuery(sort="gain"))
-        shown = [(run.id, run.seper_delta) for run in page.runs]
-        assert shown == [(plain, 0.1), (again, -0.5), (other, None)]
-        for gain, run in (("positive", plain), ("negative", again), ("unmeasured", other)):
-            found = store.page(RunQuery.model_validate({"gain": gain})).runs
-            assert [each.id for each in found] == [run]
-        [found_other] = store.page(RunQuery(gain="positive", meter="grogu")).runs
-        assert found_other.id == other
+    made = [experiment.run(place, question, "ircot") for place, question in enumerate(_asked())]
+    store.save_all(made)
+    again, plain, other = (run.id for run in made)
+    credits = [
+        total(again, old, -0.5), total(again, new, 0.5), total(plain, new, 0.1),
+        total(other, old, 0.9), total(other, new, 0.3, "grogu"), total(plain, poor, None),
+    ]  # fmt: skip
+    times = [(again, old, 0), (again, new, 1), (again, old, 2), (plain, new, 0)]
+    times += [(other, old, 0), (other, new, 1), (plain, poor, 1)]
+    appraised = [
+        Appraisal(run_id=run, provenance=by, measured=NOW + timedelta(hours=hours))
+        for run, by, hours in times
+    ]
+    store.save_credits(credits, appraised)
+    return again, plain, other
 
 
 def _asked() -> list[Question]:
