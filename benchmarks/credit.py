@@ -35,6 +35,7 @@ from credit_parts import floor, growth, padded_reader, random_nli, speed, tracin
 from credit_parts.bench import Benchmark, Row
 
 from hopscope.api import parts
+from hopscope.runtime.readers import tiny
 
 PARTS = {
     "speed": speed.measure,
@@ -69,6 +70,8 @@ def main() -> None:
         if given.feed_forward is not None:
             padded = padded_reader.save(Path(folder) / "reader", feed_forward=given.feed_forward)
             given.reader = f"hf:{padded}"
+        elif given.reader == parts.TINY:  # read by transformers, whose passes can be watched
+            given.reader = f"hf:{tiny.FOLDER}"
         bench = Benchmark(
             spec=given.reader,
             device=given.device,

@@ -8,7 +8,8 @@ import torch
 from transformers import DynamicCache
 
 from credit_parts.straightforward import Clock
-from hopscope.runtime.generation.roomy import RoomyCache
+from hopscope.runtime.generation.caches.roomy import RoomyCache
+from hopscope.runtime.generation.caches.transformers_caches import TransformersRoomyCache
 
 
 class Pass(NamedTuple):
@@ -56,7 +57,7 @@ def replayed(model: Any, passes: Sequence[Pass], *, roomy: bool) -> Clock:
     heads, size = config.num_key_value_heads, config.head_dim
     with torch.inference_mode():
         for each in passes:
-            cache = RoomyCache() if roomy else DynamicCache(config=config)
+            cache: Any = TransformersRoomyCache() if roomy else DynamicCache(config=config)
             for layer in range(config.num_hidden_layers if each.past else 0):
                 length = each.past + each.columns if roomy else each.past
                 held = torch.zeros(each.rows, heads, length, size, device=device)

@@ -17,13 +17,8 @@ from transformers import (
 from hopscope.runtime.encoders.conventions import Convention
 from hopscope.runtime.encoders.naming import Model
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.models.loading import (
-    choose_device,
-    configuration,
-    refusal,
-    tokenizer_of,
-    weights,
-)
+from hopscope.runtime.models.devices import choose_device
+from hopscope.runtime.models.loading import configuration, refusal, tokenizer_of, weights
 
 Network = Callable[[Tensor, Tensor], Tensor]
 """Vectors (text, unit) of token numbers and mask (text, token), before scaling."""

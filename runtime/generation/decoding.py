@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.generation.caches.roomy import settled
 from hopscope.runtime.generation.draft import Draft
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.prefill import Prefill, UnreadSequence, after
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.roomy import settled
 from hopscope.runtime.generation.sampling import distribution, draw, uniform
 from hopscope.runtime.models.batches import Size, must_be_alone, pack
 from hopscope.runtime.types import ForwardCounts

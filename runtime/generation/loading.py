@@ -11,14 +11,8 @@ from hopscope.runtime.generation.comparison import compare
 from hopscope.runtime.generation.transformers_reader import TransformersReader
 from hopscope.runtime.models.architecture import readable
 from hopscope.runtime.models.checkpoint import Checkpoint
-from hopscope.runtime.models.loading import (
-    choose_device,
-    configuration,
-    quiet,
-    refusal,
-    tokenizer_of,
-    weights,
-)
+from hopscope.runtime.models.devices import choose_device
+from hopscope.runtime.models.loading import configuration, quiet, refusal, tokenizer_of, weights
 from hopscope.runtime.thinking.marks import Thinking
 
 

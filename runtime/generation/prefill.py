@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from hopscope.runtime.generation.caches import caches_of
+from hopscope.runtime.generation.caches.roomy import Room, RoomyCache
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.prefixes import Layers, Match, PrefixTree, Tokens, common
-from hopscope.runtime.generation.roomy import Room, RoomyCache
 from hopscope.runtime.models.batches import Size, must_be_alone
 
 PASS = 32
@@ -48,14 +47,10 @@ class Prefill:
 
     def __init__(self, forwarder: Forwarder, limit: int) -> None:
         self._forwarder = forwarder
-        self._config = forwarder.model.config
-        kinds = {type(layer) for layer in DynamicCache(config=self._config).layers}
-        self.cuttable = kinds <= {DynamicLayer, DynamicSlidingWindowLayer}
-        """Whether all layers have keys and values, which can be sliced; others have a state."""
+        self._caches = caches_of(forwarder.model)
+        self.cuttable = self._caches.cuttable
         self.tree = PrefixTree(limit if self.cuttable else 0)
         self._room = Room(self.tree.limit)
-        # A compiled model does not accept a tensor together with a view of it.
-        self._in_place = forwarder.model._compiled_call_impl is None
 
     def read(self, wanted: Sequence[UnreadSequence]) -> list[Pass]:
         """Read all sequences, each in one of the passes. A sequence that must be alone has a
@@ -100,7 +95,7 @@ class Prefill:
             runs.append([_Cut(made.cache, row, tokens[-1]).view()])
             copies.append(len(list(same)))
         mask = self._forwarder.mask([len(wanted[place].ids) for place in parents])
-        cache = self._empty()
+        cache = self._caches.empty()
         joined(runs, tokens, max(tokens), cache=cache, copies=copies, room=self._room, size=size)
         return cache, mask
 
@@ -166,7 +161,7 @@ class Prefill:
         new, mask = self._forwarder.rows(ids, columns)
         past = max(map(len, ids)) - columns
         tokens = [max(0, len(s) - columns) for s in ids]
-        cache = self._empty()
+        cache = self._caches.empty()
         if past:
             runs = [match.runs for match in at_hand]
             size = Size(past + columns, len(members))
@@ -174,12 +169,6 @@ class Prefill:
         keep = max(wanted[i].logits for i in members)
         logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
         return Pass(members, cache, mask, logits)
-
-    def _empty(self) -> Any:
-        """An empty cache."""
-        if not self.cuttable:
-            return DynamicCache(config=self._config)
-        return RoomyCache() if self._in_place else DynamicCache()
 
 
 def after(passes: Sequence[Pass]) -> Tensor:

@@ -226,7 +226,7 @@ class TransformersReader:
 def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     """All tokens that end a text; chat models often have another one that ends a turn."""
     ends: set[int] = set()
-    for source in (model.generation_config, model.config, tokenizer):
+    for source in (getattr(model, "generation_config", None), model.config, tokenizer):
         value = getattr(source, "eos_token_id", None)
         ends.update([value] if isinstance(value, int) else value or ())
     return frozenset(ends)

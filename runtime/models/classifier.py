@@ -11,6 +11,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models import loading
 from hopscope.runtime.models.batches import in_batches
 from hopscope.runtime.models.checkpoint import Checkpoint
+from hopscope.runtime.models.devices import choose_device
 
 
 class Inputs(NamedTuple):
@@ -62,7 +63,7 @@ def load(checkpoint: Checkpoint, config: Any, *, device: str, kind: str) -> tupl
     Raises:
         UsageError: transformers cannot load it, or it has no trained classifier.
     """
-    where = loading.choose_device(device)
+    where = choose_device(device)
     place = checkpoint.folder, checkpoint.name
     tokenizer = loading.tokenizer_of(*place)
     auto_model = AutoModelForSequenceClassification

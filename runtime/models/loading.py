@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
@@ -77,16 +76,6 @@ def weights(
             **options,
         )
         return model.to(device).eval(), report
-
-
-def choose_device(device: str) -> str:
-    """The device of an option, checked to be available."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if device == "auto":
-        return next((name for name, present in there.items() if present), "cpu")
-    if not there.get(device, True):
-        raise UsageError(f"device {device} is not available here; use auto or cpu")
-    return device
 
 
 @contextmanager

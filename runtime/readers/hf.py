@@ -57,9 +57,7 @@ def build(
     checkpoint = locate(model, revision, adapters=True)
     if checkpoint.adapter is not None and find_spec("peft") is None:
         raise MissingExtraError("a LoRA adapter", "lora")
-    # OpenMP reads this once, when torch loads. Its threads otherwise spin while they wait, which
-    # costs more than tenfold where processors are shared.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    keep_threads_passive()
     from hopscope.runtime.generation.loading import load
 
     return load(
@@ -71,3 +69,9 @@ def build(
         prefix_bytes=prefix_cache,
         thinking=thinking,
     )
+
+
+def keep_threads_passive() -> None:
+    """Let OpenMP's threads sleep while they wait: spinning costs more than tenfold where processors
+    are shared. It reads this once, when torch loads."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -10,6 +10,7 @@ from typing import Literal
 
 from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device
 from hopscope.runtime.models.installed import require
 from hopscope.runtime.ports import Reader
@@ -42,10 +43,13 @@ def build(
             f"this installation lacks the embedded reader (runtime/readers/{folder.name} is "
             "missing); install hopscope again, or name another model: hf:FOLDER_OR_HUB_ID"
         )
-    return hf.build(
-        model=str(folder),
+    checkpoint = locate(str(folder))
+    hf.keep_threads_passive()
+    from hopscope.runtime.generation.embedded import load
+
+    return load(
+        checkpoint,
         device=device,
-        dtype="float32",
         max_batch_tokens=max_batch_tokens,
-        prefix_cache=prefix_cache,
+        prefix_bytes=prefix_cache,
     )

@@ -13,7 +13,8 @@ from transformers import AutoModel
 from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import ReaderError, UsageError, first_line
 from hopscope.runtime.models.checkpoint import Checkpoint
-from hopscope.runtime.models.loading import choose_device, configuration, tokenizer_of, weights
+from hopscope.runtime.models.devices import choose_device
+from hopscope.runtime.models.loading import configuration, tokenizer_of, weights
 from hopscope.runtime.models.positions import longest
 
 

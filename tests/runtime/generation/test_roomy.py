@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import DynamicCache
 
+from hopscope.runtime.generation.caches.roomy import Room, RoomyCache, settled
 from hopscope.runtime.generation.prefill import joined
-from hopscope.runtime.generation.roomy import Room, RoomyCache, settled
 from hopscope.runtime.models.batches import Size
 
 LAYERS, HEADS, SIZE = 2, 3, 4

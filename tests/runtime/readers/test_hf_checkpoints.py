@@ -304,8 +304,9 @@ def test_a_revision_of_a_local_folder(folder: Path) -> None:
 
 
 def test_the_embedded_reader_comes_from_the_package(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = shutil.copytree(tiny.FOLDERS["search"], tmp_path / "mine")
     monkeypatch.setitem(tiny.FOLDERS, "read", folder)
     assert tiny.build().name == hf.build(model=str(folder)).name
 

@@ -4,17 +4,20 @@ move are copied. transformers' own cache copies everything for every token."""
 from math import prod
 from typing import Any
 
+import torch
 from torch import Tensor
-from transformers.cache_utils import Cache, DynamicLayer
 
 from hopscope.runtime.models.batches import Size
 
 
-class RoomyLayer(DynamicLayer):
+class RoomyLayer:
     """One layer; its tensors are (row, head, token, coordinate)."""
 
     keys: Tensor
     values: Tensor
+    dtype: torch.dtype
+    device: torch.device
+    is_initialized = False
     _room: tuple[Tensor, Tensor]
     """The tensors of which `keys` and `values` are the first rows and tokens."""
 
@@ -60,24 +63,33 @@ class RoomyLayer(DynamicLayer):
         self.keys, self.values = keys[:rows, :, :tokens], values[:rows, :, :tokens]
 
 
-class RoomyCache(Cache):
+class RoomyCache:
     """The cache of all layers of a model."""
 
+    kind: type[RoomyLayer] = RoomyLayer
+
     def __init__(self) -> None:
-        super().__init__(layer_class_to_replicate=RoomyLayer)
+        self.layers: list[Any] = []
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Append to a layer; returns all of its keys and values."""
+        while len(self.layers) <= layer_idx:
+            self.layers.append(self.kind())
+        shown: tuple[Tensor, Tensor] = self.layers[layer_idx].update(key_states, value_states)
+        return shown
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Row i becomes the old row `beam_idx[i]`."""
         stay = beam_idx.new_tensor(range(len(beam_idx)))
         moved = (beam_idx != stay).nonzero().squeeze(-1)
-        layers: Any = self.layers
-        for layer in layers:
+        for layer in self.layers:
             layer.take(beam_idx, moved)
 
     def fill(self, keys: Tensor, values: Tensor, rows: int, tokens: int) -> None:
         """Add a layer; see `RoomyLayer.fill`."""
-        make: Any = RoomyLayer  # its base is not typed
-        layer = make()
+        layer = self.kind()
         layer.fill(keys, values, rows, tokens)
         self.layers.append(layer)
 
