@@ -4,7 +4,8 @@
 
 The supporting passages of each question are known. recall@k is their share among the first k
 passages, averaged over questions; all@k is the share of questions with all of them there, which a
-multi-hop answer needs. Intervals are 95 % percentile bootstraps over questions; differences from
+multi-hop answer needs. MRR@10 is the mean of 1/rank of the first of them, 0 if none is among the
+first ten. Intervals are 95 % percentile bootstraps over questions; differences from
 BM25 are paired by question.
 
 Vectors take minutes: `--cache FOLDER` keeps the indexes for the next time. Without the extra
@@ -35,6 +36,8 @@ from hopscope.runtime.types import Hit, Passage, digest
 from hopscope.tracing.statistics.intervals import quantiles
 
 CUTS = (2, 5, 10, 20)
+MRR_CUT = 10
+MRR = f"MRR@{MRR_CUT}"
 FUSED = 100
 """Passages of each ranking, as many as `rrf(a,b)` requests."""
 SEED, RESAMPLES = 0, 10_000
@@ -131,6 +134,16 @@ def found(dataset: Dataset, ranking: Sequence[Hit], asked: LabeledQuestion, k: i
     return len(asked.supporting & labels) / len(asked.supporting)
 
 
+def reciprocal(dataset: Dataset, ranking: Sequence[Hit], asked: LabeledQuestion) -> float:
+    """1/rank of the first supporting passage, 0 if none is among the first `MRR_CUT`."""
+    ranks = (
+        rank
+        for rank, hit in enumerate(ranking[:MRR_CUT], start=1)
+        if dataset.label(hit.passage) in asked.supporting
+    )
+    return 1 / next(ranks, float("inf"))
+
+
 def measures(dataset: Dataset, rankings: Rankings) -> dict[str, Values]:
     """Each measure, question by question."""
     values: dict[str, Values] = {}
@@ -138,6 +151,8 @@ def measures(dataset: Dataset, rankings: Rankings) -> dict[str, Values]:
         pairs = zip(rankings, dataset.questions, strict=True)
         shares = np.array([found(dataset, ranking, asked, k) for ranking, asked in pairs])
         values |= {f"recall@{k}": shares, f"all@{k}": (shares == 1).astype(float)}
+    pairs = zip(rankings, dataset.questions, strict=True)
+    values[MRR] = np.array([reciprocal(dataset, ranking, asked) for ranking, asked in pairs])
     return values
 
 
@@ -241,7 +256,7 @@ def show(result: Row) -> None:
     """Print the table of the documentation."""
     questions, passages = result["questions"], result["passages"]
     print(f"\n{result['dataset']}: {questions} questions, {passages:,} passages")
-    heads = [f"{kind}@{k}" for kind in ("recall", "all") for k in CUTS]
+    heads = [*(f"{kind}@{k}" for kind in ("recall", "all") for k in CUTS), MRR]
     print(f"\n| Retriever | {' | '.join(heads)} | recall@5 less BM25's |")
     print("|---" * (len(heads) + 2) + "|")
     for system, row in result["systems"].items():

@@ -62,8 +62,19 @@ def test_recall_and_all_support_by_hand(recall: ModuleType) -> None:
     measured = recall.measures(pool, [first, [Hit(passage=c, score=1)]])
     assert {name: values.tolist() for name, values in measured.items() if "20" not in name} == {
         "recall@2": [0.5, 0], "all@2": [0, 0], "recall@5": [1, 0], "all@5": [1, 0],
-        "recall@10": [1, 0], "all@10": [1, 0],
+        "recall@10": [1, 0], "all@10": [1, 0], "MRR@10": [1, 0],
     }  # fmt: skip
+
+
+def test_the_reciprocal_rank_is_that_of_the_first_supporting_passage(recall: ModuleType) -> None:
+    """B at rank 3 and A at rank 4; a supporting passage after the tenth does not count."""
+    pool = recall.pooled("small", rows())
+    a, b, *_ = pool.passages
+    filler = [Hit(passage=Passage(title=f"X{n}", text="x"), score=1) for n in range(10)]
+    first, second = (Hit(passage=p, score=1) for p in (a, b))
+    asked = pool.questions[0]
+    assert recall.reciprocal(pool, [*filler[:2], second, first], asked) == pytest.approx(1 / 3)
+    assert recall.reciprocal(pool, [*filler, first], asked) == 0
 
 
 def test_titles_support_where_nothing_else_is_known(recall: ModuleType) -> None:

@@ -20,6 +20,7 @@ from hopscope.lab.tables import (
     flipped,
     overview,
     seper_benchmark,
+    upper_bound,
     win_ratios,
 )
 from hopscope.runtime.budget.prices import ModelPrice, Price
@@ -152,6 +153,17 @@ def test_relative_win_ratios() -> None:
     assert lost.reason == "nothing that the other did wrong"
     assert table.notes[-1] == "any of them right: 1.00"
     assert table.notes[0] == "over 3 questions"
+
+
+def test_the_upper_bound_of_pools() -> None:
+    """Over q0, q1 and q2: `one` is right on all, `two` on q1 only."""
+    [table] = upper_bound.build(results())
+    alone, both = table.rows
+    assert (alone["size"], alone["pools"]) == ("1", 2)
+    assert (alone["lowest"], alone["highest"]) == (pytest.approx(1 / 3), 1)
+    assert (both["size"], both["pools"], both["lowest"], both["highest"]) == ("2", 1, 1, 1)
+    assert figure(alone["mean"]) == (pytest.approx(2 / 3), 3, 3)
+    assert table.notes[:2] == ("over 3 questions", "highest with one; one, two")
 
 
 def test_flipped_questions() -> None:

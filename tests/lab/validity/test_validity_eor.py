@@ -68,17 +68,27 @@ def test_the_ensemble_is_compared_with_the_best_of_both_kinds() -> None:
         "a": cases("gold", "x", "x", "gold"),
         "b": cases("gold", "gold", "x", "gold"),
     }
-    table, gains = tabulate(EnsembleComparison(systems, "a", 4, 5), exact_match.build(), seed=0)
+    trained = {"a": cases("gold", "gold"), "b": cases("gold", "x")}
+    made = EnsembleComparison(systems, "a", trained, 5)
+    table, gains, bound, splits = tabulate(made, exact_match.build(), seed=0)
     values = {row["system"]: [_value(row[key]) for key in list(row)[1:]] for row in table.rows}
     # The fourth question, the only one that EoR gets wrong, both of the pool get right.
     assert values[ENSEMBLE] == [0.75, 0.75, 1]
     assert values["a"] == [0.5, 0.5, 0.5]
     assert values["b"] == [0.75, 0.75, 0]
-    assert "4 of 5" in table.notes[0]
+    assert "from 2 questions; 4 of 5" in table.notes[0]
     learned, compared = gains.rows
     assert [_value(learned[key]) for key in list(learned)[1:]] == [0.25, 0.25, 0.5]
     assert [_value(compared[key]) for key in list(compared)[1:]] == [0, 0, 1]
     assert "on the training questions: a; on the compared: b" in gains.notes[0]
+    # What a gets right, b does, too: together they are right on 3 of 4 questions.
+    assert [(row["size"], row["pools"], row["lowest"], row["highest"]) for row in bound.rows] == [
+        ("1", 2, 0.5, 0.75),
+        ("2", 1, 0.75, 0.75),
+    ]
+    assert [_value(row["mean"]) for row in bound.rows] == [0.625, 0.75]
+    told = {row["retriever"]: [_value(row[key]) for key in list(row)[1:]] for row in splits.rows}
+    assert told == {"a": [1, 0.5, 1, 0.5], "b": [0.5, 0.75, 0.5, 0.75]}
 
 
 def _value(cell: object) -> float | None:
@@ -129,7 +139,8 @@ def test_the_ensemble_learns_to_hear_those_that_find_the_passage() -> None:
     together = [case.answer in case.question.answers for case in compared.systems[ENSEMBLE]]
     assert sum(together) > 15
     assert compared.best == "SE@2&Wiki@2"
-    assert (compared.learned, compared.asked) == (20, 20)
+    assert {len(of) for of in compared.trained.values()} == {20}
+    assert compared.asked == 20
 
 
 def test_what_fails_is_left_out_and_counted() -> None:
@@ -165,9 +176,11 @@ def test_one_question_in_five_stands_in_every_world(inputs: SuiteInputs) -> None
 
 
 def test_the_real_reader_votes_through_the_real_workflow(inputs: SuiteInputs) -> None:
-    table, gains = build(inputs)
+    table, gains, bound, splits = build(inputs)
     assert isinstance(table, Table)
     assert [row["system"] for row in table.rows] == [ENSEMBLE, *POOL.split(",")]
+    assert [row["pools"] for row in bound.rows] == [8, 28, 56, 70, 56, 28, 8, 1]
+    assert [row["retriever"] for row in splits.rows] == POOL.split(",")
     for row in (*table.rows, *gains.rows):
         for column, cell in row.items():
             if isinstance(cell, Estimate | Difference) and cell.value is None:
