@@ -1,9 +1,10 @@
 """The local view over a large database: the time of its pages, at the server and in a browser.
 
-It saves `--seed-runs` measured runs of three retrievals, then copies their rows until there are
-`--runs`, and asks for each page several times.
+It saves `--seed-runs` measured runs of one to three retrievals, then copies their rows, with other
+questions and answers, until there are `--runs`, and asks for each page several times, and once for
+each picture of the experiment.
 
-    python benchmarks/view.py [--runs 100000] [--browser /usr/bin/chromium] [--json]
+    python benchmarks/view.py [--runs 100000] [--browser /usr/bin/chromium] [--db FILE] [--json]
 """
 
 import argparse
@@ -63,6 +64,14 @@ HOMES = {"run": "runs", "question": "questions", "game": "games", "position": "r
 """The table whose rows a column counts."""
 OWN = {"runs": "run", "questions": "question", "games": "game"}
 UNIQUE = {"runs": "id", "questions": "hash"}
+OTHER = {
+    ("runs", "question"): "question || ' ' || copy",
+    ("runs", "answers"): """replace(answers, '"]', ' ' || copy || '"]')""",
+    ("runs", "answer"): "answer || ' ' || copy",
+    ("questions", "text"): "text || ' ' || copy",
+    ("questions", "answers"): """replace(answers, '"]', ' ' || copy || '"]')""",
+}
+"""Texts that differ in each copy: no question is asked twice of a workflow."""
 TIMES = 15
 
 
@@ -173,6 +182,7 @@ def copy(file: Path, times: int) -> None:
             if table in UNIQUE:
                 own = UNIQUE[table]
                 taken[own] = f"printf('%07x', copy) || substr({own}, 8)"
+            taken |= {name: text for (of, name), text in OTHER.items() if of == table}
             columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
             chosen = ", ".join(taken.get(name, f'"{name}"') for name in columns)
             database.execute(f"CREATE TEMP TABLE old AS SELECT * FROM {table}")

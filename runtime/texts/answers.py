@@ -34,8 +34,19 @@ def normalise(answer: str, normaliser: Normaliser = "squad") -> str:
 
 @lru_cache(maxsize=1024)  # an answer is compared with each gold, by each metric
 def _normalise(answer: str, normaliser: Normaliser) -> str:
-    plain = answer.lower().translate(_GLUE if normaliser == "squad" else _SPACE)
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    return " ".join(_without_articles(answer, normaliser).split())
+
+
+@lru_cache(maxsize=2)  # one batch after the other is compared, by each metric
+def normalise_all(answers: tuple[str, ...], normaliser: Normaliser = "squad") -> tuple[str, ...]:
+    """`normalise` each; of thousands of texts in a fifth of the time."""
+    lines = "\n".join([answer.replace("\n", " ") for answer in answers])
+    plain = _without_articles(lines, normaliser).split("\n")
+    return tuple([" ".join(line.split()) for line in plain]) if answers else ()
+
+
+def _without_articles(text: str, normaliser: Normaliser) -> str:
+    return _ARTICLES.sub(" ", text.lower().translate(_GLUE if normaliser == "squad" else _SPACE))
 
 
 def exact_match(answer: str, golds: Sequence[str], normaliser: Normaliser = "squad") -> float:
@@ -49,16 +60,20 @@ def exact_match(answer: str, golds: Sequence[str], normaliser: Normaliser = "squ
 def token_f1(answer: str, golds: Sequence[str], normaliser: Normaliser = "squad") -> float:
     """Best F1 of the token bags, in [0, 1]; yes, no and noanswer earn nothing unless equal."""
     prediction = normalise(answer, normaliser)
-    return max((_bag_f1(prediction, normalise(gold, normaliser)) for gold in golds), default=0.0)
+    return max((bag_f1(prediction, normalise(gold, normaliser)) for gold in golds), default=0.0)
 
 
-def _bag_f1(prediction: str, gold: str) -> float:
+def bag_f1(prediction: str, gold: str) -> float:
+    """F1 of the words of two normalised texts; see `token_f1`."""
     if prediction != gold and (prediction in _CLOSED or gold in _CLOSED):
         return 0.0
+    if prediction == gold:
+        return float(bool(gold))
     one, other = prediction.split(), gold.split()
-    if one == other or set(one).isdisjoint(other):  # most pairs, without counting
-        return float(bool(one) and one == other)
-    common = sum((Counter(one) & Counter(other)).values())
+    words, others = set(one), set(other)
+    common = len(words & others)
+    if common and (len(words) < len(one) or len(others) < len(other)):  # words occur repeatedly
+        common = sum((Counter(one) & Counter(other)).values())
     return 2 * common / (len(one) + len(other)) if common else 0.0
 
 
@@ -67,8 +82,12 @@ def contains(text: str, gold: str, normaliser: Normaliser = "squad") -> bool:
 
     A gold that normalises to nothing is contained in nothing.
     """
-    phrase = normalise(gold, normaliser)
-    return bool(phrase) and f" {phrase} " in f" {normalise(text, normaliser)} "
+    return holds(normalise(text, normaliser), normalise(gold, normaliser))
+
+
+def holds(text: str, phrase: str) -> bool:
+    """`contains` of two normalised texts."""
+    return bool(phrase) and f" {phrase} " in f" {text} "
 
 
 def accuracy(answer: str, golds: Sequence[str], normaliser: Normaliser = "squad") -> float:

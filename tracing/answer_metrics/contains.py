@@ -6,15 +6,16 @@ Source: word-boundary matching as in EoR (Li et al. 2024, arXiv 2405.20680), exc
 contains a gold that normalises to nothing.
 """
 
-from hopscope.runtime.texts.answers import Normaliser, contains
+from hopscope.runtime.texts.answers import Normaliser, holds
 from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:
     return StringMetric(
         "contains",
-        lambda answer, gold: float(contains(answer, gold, normaliser)),
+        lambda answer, gold: float(holds(answer, gold)),
         estimator=f"contains(words, normaliser={normaliser}, golds=max)",
         binary=True,
         normaliser=normaliser,
+        normalised=True,
     )

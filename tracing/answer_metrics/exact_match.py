@@ -3,7 +3,7 @@
 Source: SQuAD (Rajpurkar, Zhang, Lopyrev, Liang 2016, arXiv 1606.05250).
 """
 
-from hopscope.runtime.texts.answers import Normaliser, exact_match
+from hopscope.runtime.texts.answers import Normaliser
 from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 HEADING = "EM"
@@ -12,8 +12,9 @@ HEADING = "EM"
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:
     return StringMetric(
         "exact_match",
-        lambda answer, gold: exact_match(answer, [gold], normaliser),
+        lambda answer, gold: float(bool(answer) and answer == gold),
         estimator=f"exact-match(normaliser={normaliser}, golds=max)",
         binary=True,
         normaliser=normaliser,
+        normalised=True,
     )

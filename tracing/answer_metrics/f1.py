@@ -4,7 +4,7 @@ Source: SQuAD (Rajpurkar, Zhang, Lopyrev, Liang 2016, arXiv 1606.05250); the rul
 follows FLARE (Jiang et al. 2023, arXiv 2305.06983).
 """
 
-from hopscope.runtime.texts.answers import Normaliser, token_f1
+from hopscope.runtime.texts.answers import Normaliser, bag_f1
 from hopscope.tracing.scoring.metric import AnswerMetric, StringMetric
 
 HEADING = "F1"
@@ -13,7 +13,8 @@ HEADING = "F1"
 def build(*, normaliser: Normaliser = "squad") -> AnswerMetric:
     return StringMetric(
         "f1",
-        lambda answer, gold: token_f1(answer, [gold], normaliser),
+        bag_f1,
         estimator=f"f1(normaliser={normaliser}, golds=max)",
         normaliser=normaliser,
+        normalised=True,
     )

@@ -4,11 +4,11 @@ Invariants: of several golds the best counts; an empty answer scores 0; without 
 the score is missing with a reason; the estimator names the normaliser.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Protocol
 
-from hopscope.runtime.texts.answers import Normaliser, normalise
+from hopscope.runtime.texts.answers import Normaliser, normalise, normalise_all
 from hopscope.runtime.types import Measurement, Passage, Question, Run
 
 NO_ANSWER, NO_GOLD = "there is no answer", "no gold answer"
@@ -61,25 +61,45 @@ class StringMetric:
     binary: bool = False
     normaliser: Normaliser | None = None
     """A gold that is empty after this normalisation is left out."""
+    normalised: bool = False
+    """Whether `compare` is given normalised texts."""
 
     def score(self, cases: Sequence[Case]) -> list[Measurement]:
         # Most of many answers have equal scores, and creating a record is slower than comparing.
         made: dict[float | str, Measurement] = {}
         return [
             made.get(score) or made.setdefault(score, self._measurement(score))
-            for score in map(self._score, cases)
+            for score in self.scores(cases)
         ]
 
-    def _score(self, case: Case) -> float | str:
-        """The score, or the reason why it is missing."""
+    def scores(self, cases: Sequence[Case]) -> list[float | str]:
+        """Each case's score, or the reason why it is missing."""
+        if not self.normalised or self.normaliser is None:
+            return [self._score(case) for case in cases]
+        texts = dict.fromkeys(
+            text for case in cases for text in (case.answer, *case.question.answers) if text
+        )
+        normal = dict(zip(texts, normalise_all((*texts,), self.normaliser), strict=True))
+        compare, found = self.compare, list[float | str]()
+        for case in cases:
+            given, gold = case.answer, case.question.answers
+            # Without a gold, or with several, or one that normalises to nothing, it takes longer.
+            one = normal.get(gold[0]) if len(gold) == 1 else None
+            if given and one and not given.isspace():
+                found.append(compare(normal[given], one))
+            else:
+                found.append(self._score(case, normal))
+        return found
+
+    def _score(self, case: Case, normal: Mapping[str, str] | None = None) -> float | str:
         golds = comparable(case, self.normaliser)
         if isinstance(golds, str):
             return golds
         answer = case.answer or ""
         if not answer.strip():
             return 0.0
-        if len(golds) == 1:
-            return self.compare(answer, golds[0])
+        if normal is not None:
+            answer, golds = normal[answer], [normal[gold] for gold in golds]
         return max(self.compare(answer, gold) for gold in golds)
 
     def _measurement(self, score: float | str) -> Measurement:

@@ -10,6 +10,7 @@ from hopscope.runtime.texts.answers import (
     distinct,
     exact_match,
     normalise,
+    normalise_all,
     rouge_l,
     token_f1,
 )
@@ -27,6 +28,12 @@ from hopscope.runtime.texts.answers import (
 def test_normalisers_differ_in_punctuation(answer: str, squad: str, spaced: str) -> None:
     assert normalise(answer) == squad
     assert normalise(answer, "spaced") == spaced
+
+
+@given(st.lists(st.text() | st.sampled_from(["The ΑΣ.", "a\nb", "an\u2028the", ""])))
+def test_texts_are_normalised_together_as_one_by_one(texts: list[str]) -> None:
+    together = normalise_all(tuple(texts))
+    assert together == tuple(normalise(text) for text in texts)
 
 
 @pytest.mark.parametrize(
