@@ -12,6 +12,8 @@ from hopscope.api import parts
 from hopscope.api.views.frames import frame
 from hopscope.lab import tables as package
 from hopscope.lab.answer_metric import answer_metric
+from hopscope.lab.appraisal_notes import appraisal_notes
+from hopscope.lab.experiments.columnar import ColumnarResults
 from hopscope.lab.experiments.results import By, Results
 from hopscope.lab.table_forms.table import Cell, Table, stacked
 from hopscope.runtime import components
@@ -20,8 +22,9 @@ from hopscope.runtime.code_files import shown
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Measurement
 from hopscope.store.experiments.appraisals import ORIGINAL, select_appraisal
+from hopscope.store.experiments.records import Experiment
+from hopscope.store.experiments.result_columns import RetrievalColumns
 from hopscope.store.store import Store
-from hopscope.tracing import proxies
 from hopscope.tracing.statistics.over_questions import Bootstrap, Difference, Estimate
 
 if TYPE_CHECKING:
@@ -141,10 +144,7 @@ def compare(
     if not experiments:
         raise UsageError("name an experiment to compare: hopscope.compare(NAME)")
     wanted = _names(tables)
-    built = {
-        shown(spec): answer_metric(spec, reader=reader, entailment=entailment)
-        for spec in dict.fromkeys(metrics or DEFAULT_METRICS)
-    }
+    built = _metrics(metrics or DEFAULT_METRICS, reader=reader, entailment=entailment)
     names = list(dict.fromkeys(experiments))
     with _opened(store) as opened, _uncollected():
         results = _results(
@@ -159,6 +159,66 @@ def compare(
             prices=None if prices is None else Path(prices),
         )
         return Comparison(tuple(_tables(results, wanted)))
+
+
+def columns(*experiments: str, store: Store, resamples: int = 2000) -> ColumnarResults:
+    """The results of experiments as columns, for the tables `overview`, `differences` and
+    `credit_by_step` with the defaults of `compare`, in a fraction of its time.
+
+    Raises:
+        UsageError: there is no such experiment, or nothing is done yet.
+    """
+    names = list(dict.fromkeys(experiments))
+    known = _planned(store, names)
+    appraised = {name: store.experiments.appraised(name) for name in names}
+    chosen = {name: select_appraisal(appraised[name], ORIGINAL) for name in names}
+    shown = {name: each and each.number for name, each in chosen.items()}
+    read = [store.experiments.result_columns(name, shown[name]) for name in names]
+    if not any(len(part.arm) for part in read):
+        raise _nothing(names)
+
+    def retrievals(meter: str) -> list[RetrievalColumns]:
+        return [
+            store.experiments.retrieval_columns(name, shown[name], meter, part.run)
+            for name, part in zip(names, read, strict=True)
+        ]
+
+    return ColumnarResults(
+        read,
+        known,
+        metrics=_metrics(DEFAULT_METRICS),
+        prices=price_table.prices(None).of,
+        bootstrap=Bootstrap(resamples=resamples),
+        appraisals=appraisal_notes(appraised, ORIGINAL),
+        load_retrievals=retrievals,
+    )
+
+
+def _metrics(
+    named: Sequence[str], *, reader: str = parts.TINY, entailment: str = "lexical"
+) -> "dict[str, AnswerMetric]":
+    return {
+        shown(spec): answer_metric(spec, reader=reader, entailment=entailment)
+        for spec in dict.fromkeys(named)
+    }
+
+
+def _planned(store: Store, names: Sequence[str]) -> dict[str, Experiment]:
+    """The experiments by name, with a warning of those that are not done.
+
+    Raises:
+        UsageError: there is none of a name.
+    """
+    known = {name: store.experiments.find(name) for name in names}
+    for name in names:
+        progress = store.experiments.progress(name)
+        if left := progress.pending + progress.running:
+            _log.warning(f"{name}: {left} of {progress.total} are not done yet and left out")
+    return known
+
+
+def _nothing(names: Sequence[str]) -> UsageError:
+    return UsageError(f"nothing of {', '.join(names)} is done yet: continue with `hopscope eval`")
 
 
 @contextmanager
@@ -204,16 +264,10 @@ def _results(
     labels: str | None,
     prices: Path | None,
 ) -> Results:
-    known = {name: store.experiments.find(name) for name in names}
-    for name in names:
-        progress = store.experiments.progress(name)
-        if left := progress.pending + progress.running:
-            _log.warning(f"{name}: {left} of {progress.total} are not done yet and left out")
+    known = _planned(store, names)
     rows = [row for name in names for row in store.experiments.result_rows(name, appraisal)]
     if not rows:
-        raise UsageError(
-            f"nothing of {', '.join(names)} is done yet: continue with `hopscope eval`"
-        )
+        raise _nothing(names)
     verdict = next(iter(metrics))
     erag = None
     if labels is not None:
@@ -234,35 +288,11 @@ def _results(
         ],
         load_runs=lambda ids: [store.load(run_id) for run_id in ids],
         prices=price_table.prices(prices).of,
-        appraisals=_appraisal_notes(store, names, appraisal),
+        appraisals=appraisal_notes(
+            {name: store.experiments.appraised(name) for name in names}, appraisal
+        ),
         erag=erag,
     )
-
-
-def _appraisal_notes(store: Store, names: list[str], appraisal: str) -> tuple[str, ...]:
-    """A note for each experiment: the appraisal shown, and the other appraisals."""
-    notes = []
-    for name in names:
-        found = store.experiments.appraised(name)
-        shown = select_appraisal(found, appraisal)
-        if shown is None:
-            continue
-        provenance = shown.provenance
-        settings = {**provenance.settings, "seed": provenance.seed}
-        how = ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
-        when = f", {shown.last:%Y-%m-%d %H:%M}" if shown.last else ""
-        which = ", the original" if shown is found[0] else ""
-        note = (
-            f"SePer and GroGU{f' of {name}' if len(names) > 1 else ''}: appraisal "
-            f"{provenance.settings_hash[:8]}{which}, by {provenance.reader} ({how}), "
-            f"{shown.runs} runs{when}"
-        )
-        if others := [e.provenance.settings_hash[:8] for e in found if e is not shown]:
-            note += f"; also measured: {', '.join(others)} (--appraisal)"
-        notes.append(note)
-        if remark := proxies.told_of_runs(shown.ran, provenance.reader):
-            notes.append(f"{name}: {remark}")
-    return tuple(notes)
 
 
 def _tables(results: Results, names: list[str]) -> list[Table]:

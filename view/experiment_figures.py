@@ -4,18 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from hopscope.lab import comparison
 from hopscope.lab.answer_metric import answer_metric
+from hopscope.lab.experiments.columnar import ColumnarResults
 from hopscope.lab.table_forms.table import Table
+from hopscope.lab.tables import credit_by_step, differences, overview
 from hopscope.runtime.errors import UsageError
-from hopscope.store.experiments.records import Item
-from hopscope.store.experiments.result_rows import ResultRow
 from hopscope.store.store import Store
 from hopscope.tracing.error_decomposition.errors import AnswerErrors, profile
 from hopscope.tracing.error_decomposition.report import error_report
 from hopscope.tracing.reports.displays import display
 from hopscope.view.pictures import failures, frontier, searches, trust, workflows
-from hopscope.view.pictures.specification import Spec
+from hopscope.view.pictures.specification import Spec, spread
+from hopscope.view.pictures.trust import Totals
 
 JUDGED = 500
 """The most runs whose errors are decomposed, spread evenly over the experiment."""
@@ -32,6 +35,7 @@ class ExperimentRecords:
             UsageError: there is no such experiment.
         """
         self._store, self.names, self._resamples = store, names, resamples
+        self._tables: dict[str, Table] = {}
         for name in names:
             store.experiments.find(name)
 
@@ -40,65 +44,78 @@ class ExperimentRecords:
         return " and ".join(self.names)
 
     @cached_property
-    def _tables(self) -> Sequence[Table]:
-        tables = ("overview", "differences", "credit_by_step")
-        found = comparison.compare(
-            *self.names, store=self._store, tables=tables, resamples=self._resamples
-        )
-        return found.tables
+    def columns(self) -> ColumnarResults:
+        """The finished items.
+
+        Raises:
+            UsageError: nothing is done yet.
+        """
+        return comparison.columns(*self.names, store=self._store, resamples=self._resamples)
 
     def full_table(self, name: str) -> Table:
-        """A table: `overview`, `differences` or `credit_by_step`.
+        """A table: `overview`, `differences` or `credit_by_step`; also `credit_by_step_` with a
+        meter that is not the leading one.
 
         Raises:
             UsageError: there is no such table, or nothing is done yet.
         """
-        found = next((table for table in self._tables if table.name == name), None)
-        if found is None:
-            known = ", ".join(table.name for table in self._tables)
-            raise UsageError(f"no table {name!r}: choose from {known}")
-        return found
+        if name not in self._tables:
+            self._tables[name] = self._built(name)
+        return self._tables[name]
 
     def table(self, name: str) -> dict[str, Any]:
         """The same as plain values."""
         return self.full_table(name).model_dump(mode="json")
 
-    @cached_property
-    def rows(self) -> list[ResultRow]:
-        """The finished items."""
-        return [row for name in self.names for row in self._store.experiments.result_rows(name)]
+    def _built(self, name: str) -> Table:
+        if name == "overview":
+            return overview.build(self.columns)[0]
+        if name == "differences":
+            return differences.build(self.columns)[0]
+        found = self.columns
+        shared = {
+            credit_by_step.named(found, meter): meter
+            for meter in found.meters
+            if meter == found.leading or display(meter).baseline
+        }
+        made = found.retrievals(shared[name]) if name in shared else None
+        if made is None or not (made.shares or shared[name] == found.leading):
+            known = ", ".join(["overview", "differences", *shared])
+            raise UsageError(f"no table {name!r}: choose from {known}")
+        return credit_by_step.of_columns(found, shared[name], made)
 
-    def totals(self, free: str) -> list[dict[str, Any]]:
+    def totals(self, free: str) -> Totals:
         """The totals of the runs that a label-free meter and SePer both measured."""
-        return [
-            {"run": row.run_id, "system": row.arm, "free": label_free, "gold": gold}
-            for row in self.rows
-            if isinstance(label_free := row.utility(free).delta, float)
-            and isinstance(gold := row.utility(GOLD).delta, float)
-        ]
+        found = self.columns
+        values = {name: found.delta(name) for name in (free, GOLD)}
+        items = np.flatnonzero(np.isfinite(values[free]) & np.isfinite(values[GOLD]))
+
+        def marks(places: Sequence[int]) -> list[tuple[str, str]]:
+            own = items[list(places)]
+            ids = self._store.experiments.run_ids(found.run[own].tolist())
+            return list(zip(ids, found.labels(own), strict=True))
+
+        return Totals(values[free][items], values[GOLD][items], marks)
 
     @cached_property
     def label_free(self) -> str:
         """The label-free meter of the experiment: GroGU, unless only another was measured."""
-        measured = dict.fromkeys(meter for row in self.rows for meter in row.utilities)
+        measured = self.columns.measured_meters
         found = [meter for meter in ("grogu", *measured) if meter in measured]
         return next((meter for meter in found if not display(meter).gold), "grogu")
 
     @cached_property
     def failures(self) -> list[dict[str, Any]]:
         """Shares of errors by step and hops, as `hopscope errors` defines them."""
-        items = [
-            item
-            for name in self.names
-            for item in self._store.experiments.items(name)
-            if item.outcome
-        ]
-        every = max(1, -(-len(items) // JUDGED))
-        return _failures(self._store, items[::every])
+        found = self.columns
+        answered = np.flatnonzero(found.run >= 0)
+        items = answered[spread(len(answered), JUDGED)]
+        ids = self._store.experiments.run_ids(found.run[items].tolist())
+        return _failures(self._store, dict(zip(ids, found.hops(items), strict=True)))
 
 
-def _failures(store: Store, items: Sequence[Item]) -> list[dict[str, Any]]:
-    hops = {item.outcome.run_id: item.entry.hops for item in items if item.outcome}
+def _failures(store: Store, hops: Mapping[str, int | None]) -> list[dict[str, Any]]:
+    """Of runs by id, with the hops of their questions."""
     metric = answer_metric("exact_match", reader="tiny", entailment="lexical")
     found = error_report([store.load(run) for run in hops], metric)
     groups: dict[tuple[str, int], list[AnswerErrors]] = {}
@@ -146,7 +163,11 @@ def _trust(records: ExperimentRecords) -> Spec:
 
 
 def _failures_spec(records: ExperimentRecords) -> Spec:
-    return failures.spec(records.failures, experiment=records.name)
+    made = failures.spec(records.failures, experiment=records.name)
+    runs = int((records.columns.run >= 0).sum())
+    if runs > JUDGED:
+        made["description"] += f" Of {JUDGED} of {runs:,} runs, spread evenly."
+    return made
 
 
 FIGURES: Mapping[str, Callable[[ExperimentRecords], Spec]] = {

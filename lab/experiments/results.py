@@ -42,6 +42,14 @@ BATCH = 250
 """Answers that are judged at once."""
 
 
+class Size(NamedTuple):
+    """What a system did."""
+
+    questions: int
+    failed: int
+    """Items that failed."""
+
+
 class Measure(NamedTuple):
     """A number computed from single items."""
 
@@ -140,6 +148,13 @@ class Results:
         for row in self.rows:
             found[self._system(row)].append(row)
         return found
+
+    @cached_property
+    def sizes(self) -> dict[str, Size]:
+        return {
+            system: Size(len({r.question for r in rows}), sum(r.error is not None for r in rows))
+            for system, rows in self.by_system.items()
+        }
 
     @cached_property
     def questions(self) -> dict[QuestionRow, int]:

@@ -6,12 +6,12 @@ measure, over all pairs, are one family for Holm's correction.
 
 from itertools import combinations
 
-from hopscope.lab.experiments.results import Measure, Results
+from hopscope.lab.experiments.columnar import Heading, Means
 from hopscope.lab.table_forms.table import Table, methods
 from hopscope.tracing.statistics.over_questions import Difference, differences, holm
 
 
-def build(results: Results) -> list[Table]:
+def build(results: Means) -> list[Table]:
     pairs = list(combinations(results.systems, 2))
     measures = results.measures
     columns = results.columns
@@ -60,7 +60,7 @@ def build(results: Results) -> list[Table]:
     ]
 
 
-def _adjusted(cells: list[tuple[Measure, str, str]], found: list[Difference]) -> list[Difference]:
+def _adjusted(cells: list[tuple[Heading, str, str]], found: list[Difference]) -> list[Difference]:
     result = list(found)
     for name in dict.fromkeys(measure.name for measure, _, _ in cells):
         family = [place for place, cell in enumerate(cells) if cell[0].name == name]

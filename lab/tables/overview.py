@@ -1,11 +1,11 @@
 """Means over questions of each system's quality, utility of evidence and cost."""
 
-from hopscope.lab.experiments.results import Results
+from hopscope.lab.experiments.columnar import Means
 from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.tracing.statistics.over_questions import estimates
 
 
-def build(results: Results) -> list[Table]:
+def build(results: Means) -> list[Table]:
     measures = results.measures
     cells = [(system, measure) for system in results.systems for measure in measures]
     columns = [results.columns[system, measure.name] for system, measure in cells]
@@ -13,10 +13,10 @@ def build(results: Results) -> list[Table]:
     rows: dict[str, dict[str, Cell]] = {
         system: {
             "system": system,
-            "questions": len({row.question for row in done}),
-            "failed": sum(row.error is not None for row in done),
+            "questions": size.questions,
+            "failed": size.failed,
         }
-        for system, done in results.by_system.items()
+        for system, size in results.sizes.items()
     }
     for (system, measure), estimate in zip(cells, found, strict=True):
         rows[system][measure.name] = estimate

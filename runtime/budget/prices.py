@@ -8,6 +8,7 @@ day it was read. Prices are per million tokens.
 import datetime
 import re
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -67,14 +68,20 @@ class Price(Record):
         """The cost of this usage; None if the price or the tokens are unknown."""
         if usage.uncounted or (self.model is None and usage.tokens):
             return None
+        cost: float = self.charge(vars(usage), queries)
+        return cost
+
+    def charge(self, usage: Mapping[str, Any], queries: Any) -> Any:
+        """The cost of counted usage by name of its fields: numbers, or arrays of them. A price that
+        is unknown counts as none."""
         model = self.model or ModelPrice(input=0, output=0)
         cached = model.input if model.cached is None else model.cached
         thinking = model.output if model.thinking is None else model.thinking
         tokens = (
-            (usage.input_tokens - usage.cached_tokens) * model.input
-            + usage.cached_tokens * cached
-            + (usage.output_tokens - usage.thinking_tokens) * model.output
-            + usage.thinking_tokens * thinking
+            (usage["input_tokens"] - usage["cached_tokens"]) * model.input
+            + usage["cached_tokens"] * cached
+            + (usage["output_tokens"] - usage["thinking_tokens"]) * model.output
+            + usage["thinking_tokens"] * thinking
         )
         return tokens / MILLION + queries * self.retrieval
 

@@ -50,6 +50,7 @@ from hopscope.store.experiments.result_rows import ResultRow, Retrieval
 
 if TYPE_CHECKING:
     from hopscope.store.experiments.importing import Kept
+    from hopscope.store.experiments.result_columns import Places, ResultColumns, RetrievalColumns
 
 
 class Experiments:
@@ -174,6 +175,38 @@ class Experiments:
             number = self._number(connection, name)
             shown = self._appraisal(connection, number, appraisal)
             return read_retrievals(connection, number, shown)
+
+    def result_columns(self, name: str, provenance: int | None) -> "ResultColumns":
+        """The finished items as columns of numbers, in the order of the plan; reads 100,000 in a
+        second. Utilities are those of the provenance with this row number, which `appraised` tells.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        from hopscope.store.experiments.reading_result_columns import read_result_columns
+
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            return read_result_columns(connection, number, name, provenance)
+
+    def retrieval_columns(
+        self, name: str, provenance: int | None, meter: str, runs: "Places"
+    ) -> "RetrievalColumns":
+        """The retrievals of the runs in `ResultColumns.run`, with the shares by one meter.
+
+        Raises:
+            UsageError: as `find`.
+        """
+        from hopscope.store.experiments.reading_result_columns import read_retrieval_columns
+
+        with self._database.reading() as connection:
+            number = self._number(connection, name)
+            return read_retrieval_columns(connection, number, provenance, meter, runs)
+
+    def run_ids(self, runs: Sequence[int]) -> list[str]:
+        """The ids of runs by their row numbers, as in `ResultColumns.run`."""
+        with self._database.reading() as connection:
+            return reading.read_run_ids(connection, runs)
 
     def appraisals(self, name: str) -> dict[str, list[Appraisal]]:
         """The cost of measuring its runs, by run id, the latest last. Runs that were not measured

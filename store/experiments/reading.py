@@ -1,7 +1,7 @@
 """Read the records of experiments with a fixed number of queries, however many items."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -41,6 +41,7 @@ from hopscope.store.experiments.records import (
     Version,
     WorkerSession,
 )
+from hopscope.store.runs.interning import chunks
 from hopscope.store.runs.rows import PREFIX, appraisal_of, credit_of, fields, provenance_of
 
 
@@ -113,6 +114,15 @@ def read_items(
         query = query.where(items.c.status == status)
     counted = _counted(connection, experiment)
     return [_item(row, counted) for row in connection.execute(query).mappings()]
+
+
+def read_run_ids(connection: Connection, numbers: Sequence[int]) -> list[str]:
+    """The ids of runs by number, in the order given."""
+    known: dict[int, str] = {}
+    for chunk in chunks(numbers):
+        query = select(runs.c.number, runs.c.id).where(runs.c.number.in_(chunk))
+        known |= dict(tuple(row) for row in connection.execute(query))
+    return [known[number] for number in numbers]
 
 
 def read_item_credits(

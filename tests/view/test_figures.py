@@ -1,9 +1,11 @@
 """Pictures of stored runs and experiments: the numbers of the records, and nothing else."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hopscope.cli.commands.view.figure import Figure
@@ -79,15 +81,21 @@ def test_the_frontier_leaves_out_who_costs_more_and_is_no_better(database: Path)
     assert all(row["frontier"] for row in rows)
 
 
-def test_many_runs_are_counted_in_cells() -> None:
-    rows = [
-        {"run": str(i), "system": "a", "free": i % 100 / 10, "gold": i % 7 / 7}
-        for i in range(specification.MOST + 1)
-    ]
-    spec = trust.spec(rows, experiment="e", free="grogu")
+def test_of_many_runs_some_are_drawn_spread_evenly_over_workflows() -> None:
+    """Workflows take turns in a plan: every 20th run would be of one of them."""
+    count = 20 * specification.MOST
+    free = np.arange(count) % 7 - 3.0
+    totals = trust.Totals(free, -free, lambda at: [(str(i), "ab"[i % 2]) for i in at])
+    spec = trust.spec(totals, experiment="e", free="grogu")
     found = spec["data"]["values"]
-    assert len(found) <= trust.SIDE**2
-    assert sum(row["runs"] for row in found) == len(rows)
+    assert len({row["run"] for row in found}) == specification.MOST
+    of = Counter(row["system"] for row in found)
+    assert of["a"] == pytest.approx(of["b"], rel=0.01)
+    assert all(row["free"] == int(row["run"]) % 7 - 3 == -row["gold"] for row in found)
+    agree = int((free == 0).sum())
+    assert f"of 100,000 runs; they agree on the sign of {agree:,}." in spec["description"]
+    assert "Drawn are 5,000 of them" in spec["description"]
+    assert specification.spread(3, 5) == [0, 1, 2]
 
 
 def test_rare_answers_share_a_band_and_right_ones_do_not() -> None:

@@ -13,13 +13,26 @@ Spec = dict[str, Any]
 Row = Mapping[str, Any]
 
 MOST = 5_000
-"""Marks of a picture; gatherers of more rows count them in cells."""
+"""Marks of a picture; of more rows it shows some, which `spread` chooses."""
+GOLDEN = (5**0.5 - 1) / 2
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MORE, LESS, LEVEL = "#2a78c4", "#d1632a", "#8a8f98"
 """A gain, a loss, and a level. They differ in lightness, too, for eyes that see no red or green."""
 DIVERGING = {"scheme": "blueorange", "reverse": True, "domainMid": 0}
 LONGEST = 80
 """Characters of a text in a picture; the table behind it holds the same."""
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most that many of the numbers 0, 1, …, evenly spread, the same ones every time.
+
+    Every n-th would be the same workflow's, where workflows take turns. Multiples of the golden
+    ratio keep no step with anything (Weyl 1916).
+    """
+    if count <= most:
+        return list(range(count))
+    order = sorted(range(count), key=lambda number: number * GOLDEN % 1)
+    return sorted(order[:most])
 
 
 def specification(

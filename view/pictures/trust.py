@@ -1,92 +1,76 @@
 """The map of trust: a meter that needs no gold against ΔSePer, which does. Runs in the upper left
 are those the label-free meter misses, runs in the lower right those it believes in vain.
 
-Many runs are counted in cells, so that a picture has at most 5,000 marks.
+Of many runs 5,000 are drawn, spread evenly over the plan.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from hopscope.tracing.reports.displays import display
 from hopscope.view.pictures.specification import (
     MOST,
-    Row,
     Spec,
     field,
     specification,
+    spread,
     tooltips,
 )
 
-POINTS = {"system": "system", "free": "label-free", "gold": "with gold", "run": "run"}
-CELLS = {"free": "label-free from", "gold": "with gold from", "runs": "runs"}
-SIDE = 40
-"""Cells on a side."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COLUMNS = {"system": "system", "free": "label-free", "gold": "with gold", "run": "run"}
+FEW = 1_000
+"""Marks that can be told apart; more are drawn smaller and fainter."""
 
 
-def spec(rows: Sequence[Row], *, experiment: str, free: str, gold: str = "seper") -> Spec:
+class Totals(NamedTuple):
+    """The totals of runs by two meters."""
+
+    free: "NDArray[np.float64]"
+    gold: "NDArray[np.float64]"
+    marks: Callable[[Sequence[int]], Sequence[tuple[str, str]]]
+    """The id and the system of the runs in these places."""
+
+
+def spec(totals: Totals, *, experiment: str, free: str, gold: str = "seper") -> Spec:
     """
     Args:
-        rows: one for each run: `run`, `system`, and its totals `free` and `gold`.
         free, gold: the meters.
 
     Raises:
         UsageError: no run was measured by both.
     """
     titles = {"x": display(free).heading, "y": display(gold).delta}
-    agree = sum((row["free"] > 0) == (row["gold"] > 0) for row in rows)
-    few = len(rows) <= MOST
+    agree = int(((totals.free > 0) == (totals.gold > 0)).sum())
+    count = len(totals.free)
+    drawn = spread(count, MOST)
+    rows = [
+        {"run": run, "system": system, "free": float(of_free), "gold": float(of_gold)}
+        for (run, system), of_free, of_gold in zip(
+            totals.marks(drawn), totals.free[drawn], totals.gold[drawn], strict=True
+        )
+    ]
     x, y = (field(name, "Q", titles[axis]) for name, axis in (("free", "x"), ("gold", "y")))
-    if few:
-        body: dict[str, Any] = {
-            "mark": {"type": "point", "filled": True, "opacity": 0.55, "size": 45},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "color": field("system", "N", "", scale={"scheme": "tableau10"}),
-                "tooltip": tooltips(POINTS),
-            },
-        }
-    else:
-        ends = {"x2": {"field": "free_end"}, "y2": {"field": "gold_end"}}
-        shade = field("runs", "Q", "runs", scale={"scheme": "blues", "type": "log"})
-        body = {
-            "mark": "rect",
-            "encoding": {"x": x, "y": y, **ends, "color": shade, "tooltip": tooltips(CELLS)},
-        }
+    looks = {"opacity": 0.55, "size": 45} if len(rows) <= FEW else {"opacity": 0.3, "size": 12}
+    part = f" Drawn are {len(rows):,} of them, spread evenly." if len(rows) < count else ""
     return specification(
         f"Where to trust {titles['x']} in {experiment}",
-        f"{titles['x']} and {titles['y']} of {len(rows)} runs; they agree on the sign of {agree}."
+        f"{titles['x']} and {titles['y']} of {count:,} runs; they agree on the sign of {agree:,}."
+        f"{part}"
         if rows
         else f"no run of {experiment} was measured by {free} and {gold}",
-        rows if few else cells(rows),
-        POINTS if few else CELLS,
+        rows,
+        COLUMNS,
         width=420,
         height=280,
-        **body,
+        mark={"type": "point", "filled": True, **looks},
+        encoding={
+            "x": x,
+            "y": y,
+            "color": field("system", "N", "", scale={"scheme": "tableau10"}),
+            "tooltip": tooltips(COLUMNS),
+        },
     )
-
-
-def cells(rows: Sequence[Row]) -> list[dict[str, float]]:
-    """The number of runs in each cell of a grid."""
-    edges = {}
-    for name in ("free", "gold"):
-        low = min(row[name] for row in rows)
-        width = (max(row[name] for row in rows) - low) / SIDE or 1.0
-        edges[name] = (low, width)
-
-    def place(row: Row, name: str) -> int:
-        low, width = edges[name]
-        return min(SIDE - 1, int((row[name] - low) / width))
-
-    counted = Counter((place(row, "free"), place(row, "gold")) for row in rows)
-    return [
-        {
-            "free": edges["free"][0] + at * edges["free"][1],
-            "free_end": edges["free"][0] + (at + 1) * edges["free"][1],
-            "gold": edges["gold"][0] + level * edges["gold"][1],
-            "gold_end": edges["gold"][0] + (level + 1) * edges["gold"][1],
-            "runs": count,
-        }
-        for (at, level), count in sorted(counted.items())
-    ]

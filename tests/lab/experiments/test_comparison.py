@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import hopscope
+from hopscope.lab.comparison import columns
+from hopscope.lab.tables import differences, overview
 from hopscope.runtime.errors import UsageError
 from tests.cli.experiment_example import fill, make_runs
 
@@ -28,6 +30,14 @@ def test_tables_are_data_and_frames(database: Path) -> None:
     assert isinstance(frame, pandas.DataFrame)
     assert frame["system"].tolist() == ["closed_book", "naive"]
     assert frame["seper_delta"].tolist()[1] == rows[1]["seper_delta"]
+
+
+def test_columns_give_the_numbers_of_the_tables(database: Path) -> None:
+    """Of real runs on Hopland: the pictures of the view are made of columns."""
+    with hopscope.Store.open(database) as store:
+        by_rows = hopscope.compare("done", store=store, resamples=100).tables
+        found = columns("done", store=store, resamples=100)
+    assert [*overview.build(found), *differences.build(found)] == list(by_rows)
 
 
 def test_tables_are_shown_in_every_form(database: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,13 @@
-"""What tables read of experiments: the same figures as the records hold, from plain rows."""
+"""What tables read of experiments: the same figures as the records hold, from plain rows and from
+columns."""
 
 from datetime import timedelta
 
 import pytest
 
+from hopscope.lab import comparison
+from hopscope.lab.experiments.results import UNCOUNTED, UNTIMED
+from hopscope.lab.tables import credit_by_step, differences, overview
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import (
     Appraisal,
@@ -14,6 +18,7 @@ from hopscope.runtime.types import (
     Question,
     Run,
     RunError,
+    Usage,
 )
 from hopscope.store.experiments.records import Arm, DatasetEntry, Experiment
 from hopscope.store.experiments.result_rows import QuestionRow, ResultRow, Retrieval, Utility
@@ -21,6 +26,7 @@ from hopscope.store.store import Store
 from hopscope.tracing.reports import report
 from hopscope.tracing.reports.records import TotalUtility
 from tests.store.run_examples import STARTED, a_run
+from tests.view import experiment as measured
 
 ARMS = (
     Arm(label="naive", workflow="naive", settings={}),
@@ -188,3 +194,71 @@ def test_the_original_appraisal_is_shown_unless_another_is_asked_for(filled: Sto
 def test_an_experiment_that_is_not_there_is_told(store: Store) -> None:
     with pytest.raises(UsageError, match="no experiment 'nothing'"):
         store.experiments.result_rows("nothing")
+
+
+TABLES = ("overview", "differences", "credit_by_step")
+
+
+def check_columns(store: Store, *names: str) -> None:
+    """Tables from columns are those from rows, to the last digit."""
+    by_rows = comparison.compare(*names, store=store, tables=TABLES, resamples=50).tables
+    found = comparison.columns(*names, store=store, resamples=50)
+    built = [*overview.build(found), *differences.build(found)]
+    known = {credit_by_step.named(found, meter): meter for meter in found.meters}
+    for table in by_rows[2:]:
+        meter = known[table.name]
+        built.append(credit_by_step.of_columns(found, meter, found.retrievals(meter)))
+    for table, expected in zip(built, by_rows, strict=True):
+        for row, other in zip(table.rows, expected.rows, strict=True):
+            assert row == other
+        assert table == expected
+
+
+def test_columns_have_the_numbers_of_rows(filled: Store) -> None:
+    """Of failed items, unmeasured ones, and one that has a share without a value."""
+    check_columns(filled, "towns")
+    run = filled.load("run-1")
+    lost = [credit(run, None, "level", None), credit(run, None, "total", 0.5, meter="grogu")]
+    lost += [credit(run, 0, "trajectory", None), credit(run, None, "total", None)]
+    old = [each.model_copy(update={"provenance": OLD}) for each in lost]
+    filled.save_credits(old, [])
+    check_columns(filled, "towns")
+    means = comparison.columns("towns", store=filled)
+    assert means.columns["ircot:k=3", "seper_delta"].reason == "no gold"
+    assert means.columns["ircot:k=3", "seper"].reason == "no gold"
+
+
+def test_columns_of_measured_experiments_have_the_numbers_of_rows(store: Store) -> None:
+    """Of one, and of two on the same questions; a table for each meter."""
+    measured.fill(store)
+    measured.fill(store, "again")
+    check_columns(store, "towns")
+    check_columns(store, "towns", "again")
+
+
+def test_uncounted_tokens_and_untimed_runs_are_missing_in_columns_too(store: Store) -> None:
+    usage = Usage(input_tokens=7, output_tokens=1, calls=1, uncounted=1)
+    made = a_run("run-0", hops=2, k=1)
+    first, *others = made.steps
+    changed = first.model_copy(update={"usage": usage})
+    update = {"steps": (changed, *others), "seconds": 0.0, "workflow": "imported:x"}
+    store.experiments.begin_import("told")
+    store.experiments.keep_imported("told", [made.model_copy(update=update)])
+    check_columns(store, "told")
+    means = comparison.columns("told", store=store)
+    [system] = means.systems
+    assert means.columns[system, "tokens"].reason == UNCOUNTED
+    assert means.columns[system, "seconds"].reason == UNTIMED
+
+
+def test_retrieval_columns_are_the_rows(filled: Store) -> None:
+    rows = filled.experiments.retrievals("towns", "latest")
+    number = filled.experiments.appraised("towns")[-1].number
+    found = filled.experiments.result_columns("towns", number)
+    made = filled.experiments.retrieval_columns("towns", number, "seper", found.run)
+    assert filled.experiments.run_ids(found.run[made.item].tolist()) == [r.run_id for r in rows]
+    assert made.ordinal.tolist() == [row.ordinal for row in rows]
+    assert made.tokens.tolist() == [row.tokens for row in rows]
+    shares = made.shares["trajectory"]
+    told = [shares.reasons.get(i, value) for i, value in enumerate(shares.values.tolist())]
+    assert told[:2] == [row.share("seper", "trajectory") for row in rows[:2]]

@@ -22,7 +22,7 @@ def test_records_are_made_anew_when_more_is_done(tmp_path: Path) -> None:
         assert records.experiment(experiment.NAME) is first
         experiment.fill(store, questions=("Who else?",))
         assert records.experiment(experiment.NAME) is not first
-        assert len(records.experiment(experiment.NAME).rows) == 6
+        assert len(records.experiment(experiment.NAME).columns.run) == 6
 
 
 def test_records_are_made_anew_when_more_is_measured(tmp_path: Path) -> None:
