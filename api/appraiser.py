@@ -202,7 +202,7 @@ class Appraiser:
             ReaderError, EntailmentError: a model failed.
         """
         from hopscope.tracing.games.coalitions import EMPTY, Coalitions, EvidenceValues
-        from hopscope.tracing.games.recorded import record
+        from hopscope.tracing.games.recorded import once, record
 
         provenance, begun, wanted = self.provenance(settings), perf_counter(), list(coalitions)
         games: list[GameValues] = []
@@ -210,7 +210,7 @@ class Appraiser:
             played = Coalitions(game, EvidenceValues(run.question, meter))
             played.measure([EMPTY, played.full, *wanted])
             games.append(record(played, run.id, provenance))
-        return Appraised([], self._appraisal(run, provenance, begun), games)
+        return Appraised([], self._appraisal(run, provenance, begun), once(games))
 
     def _ask(self, requests: "Sequence[GenerationRequest]") -> None:
         """Have the replies of all meters in the cache from one call. Where one prompt is too long,

@@ -12,6 +12,7 @@ from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
     Hit,
+    MeasuredAnswers,
     Measurement,
     Passage,
     Question,
@@ -202,6 +203,29 @@ class UtilityMeter(Protocol):
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Measurement]:
         """The utility of each evidence set, in order. The empty set is the baseline."""
+        ...
+
+
+class Answered(NamedTuple):
+    """A value, and the reader's answers that it is made of."""
+
+    measurement: Measurement
+    answers: MeasuredAnswers | None
+    """None where nothing was measured."""
+
+
+@runtime_checkable
+class AnsweringMeter(Protocol):
+    """A meter that tells the answers behind its values."""
+
+    def measure_answered(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: "SampleAllocation | None" = None,
+    ) -> list[Answered]:
+        """As `measure`, or as `measure_by` with an allocation, which only a `SamplingMeter` is
+        given."""
         ...
 
 

@@ -503,6 +503,39 @@ class Appraisal(Record):
     """The pairs sent to the entailment model; None where they were not counted."""
 
 
+class AnswerToken(Record):
+    """A token of the reader's answer, with the reader's uncertainty about it."""
+
+    text: Text
+    value: float
+    """With the evidence, in nats: the entropy before the token, or its negative
+    log-probability."""
+    without: float | None = None
+    """The same without the documents; None where the meter does not compare the two."""
+    key: bool
+    """Whether the confidence in the answer is made of this token."""
+
+
+class AnswerGroup(Record):
+    """Sampled answers that mean the same."""
+
+    answer: Text
+    """The heaviest of them."""
+    mass: float
+    """The sum of their weights; all masses of one evidence set sum to at most 1."""
+    right: bool
+    """Whether they agree with a gold answer."""
+
+
+class MeasuredAnswers(Record):
+    """The reader's answers to one evidence set, which a meter's value is made of."""
+
+    tokens: tuple[AnswerToken, ...] = ()
+    """Of the greedy answer, by a meter of confidence; empty by others."""
+    groups: tuple[AnswerGroup, ...] = ()
+    """Of the sampled answers, the heaviest first, by a meter that samples; empty by others."""
+
+
 class CoalitionValue(Record):
     """The value of one coalition of a game."""
 
@@ -514,6 +547,9 @@ class CoalitionValue(Record):
     measurement: Measurement
     unseen: tuple[Text, ...] = ()
     """Keys of the passages of which the meter showed the reader nothing."""
+    answers: MeasuredAnswers | None = None
+    """The answers behind the value. Evidence that several coalitions or meters measured has them
+    once; None also for values older than m016."""
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
@@ -547,7 +583,7 @@ class GameValues(Record):
     @property
     def size(self) -> int:
         """Bytes of the values: 8 for each number, 1 for each character. Members and estimators are
-        not counted, because runs share them."""
+        not counted, because runs share them, nor are answers, which are stored compressed."""
         return sum(
             8 * sum(isinstance(each, int | float) for each in (m.value, m.low, m.high, m.n, m.seed))
             + sum(len(text) for text in (m.reason or "", value.evidence or ""))

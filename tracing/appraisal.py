@@ -31,7 +31,7 @@ from hopscope.tracing.games.coalitions import (
     Game,
 )
 from hopscope.tracing.games.frozen import over_steps
-from hopscope.tracing.games.recorded import record
+from hopscope.tracing.games.recorded import once, record
 from hopscope.tracing.games.rule import CreditRule, gain
 
 CreditRow = tuple[int | None, str | None, str, Measurement]
@@ -155,7 +155,7 @@ def share(
                     )
                 )
             recorded.append(record(coalitions, run.id, provenance))
-    return Shares(credits, recorded)
+    return Shares(credits, once(recorded))
 
 
 def credit_keys(

@@ -7,10 +7,12 @@ kept in UTC, seeds (which may exceed 64 bits) as decimal text, and number sequen
 import json
 import re
 import struct
+import zlib
 from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from sys import byteorder
+from typing import Any
 
 from sqlalchemy import DateTime, Dialect, LargeBinary, Text
 from sqlalchemy.types import TypeDecorator
@@ -21,6 +23,8 @@ _NUL, _ESCAPE = "\x00", "\x1b"
 _ESCAPED = re.compile("\x1b(.)", re.DOTALL)
 _TYPECODES = {"i": 4, "q": 8, "f": 4, "d": 8}
 """Array type codes by bytes per item, the narrower first."""
+LARGEST = 100_000_000
+"""Bytes of a compressed value when it is opened."""
 
 
 class AnyText(TypeDecorator[str]):
@@ -91,6 +95,31 @@ class Packed(TypeDecorator[tuple[float, ...]]):
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> tuple[float, ...]:
         return unpack(value) if value else ()
+
+
+class Deflated(TypeDecorator[Any]):
+    """JSON, compressed: for text that repeats itself, such as the answers to similar prompts."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:
+        if value is None:
+            return None
+        return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), level=9)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
+        """Raises ValueError where the bytes were damaged, or would fill the memory."""
+        if value is None:
+            return None
+        opened = zlib.decompressobj()
+        try:
+            text = opened.decompress(value, LARGEST)
+        except zlib.error as error:
+            raise ValueError(f"compressed bytes are damaged: {error}") from None
+        if not opened.eof:
+            raise ValueError(f"compressed bytes are cut, or more than {LARGEST:,} when opened")
+        return json.loads(text)
 
 
 def pack(numbers: Sequence[float]) -> bytes:

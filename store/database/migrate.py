@@ -16,7 +16,7 @@ from hopscope.store.database.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "m015"
+HEAD = "m016"
 """The newest revision. A constant, so that opening a current database need not load Alembic."""
 
 FOLDER = Path(__file__).parents[1] / "migrations"

@@ -30,7 +30,7 @@ from sqlalchemy import (
     func,
 )
 
-from hopscope.store.database.columns import AnyText, Instant, Packed, Seed
+from hopscope.store.database.columns import AnyText, Deflated, Instant, Packed, Seed
 
 metadata = MetaData(
     naming_convention={
@@ -338,6 +338,7 @@ games = Table(
     Column("comparable", Boolean, nullable=False),
     Column("measured", Integer, nullable=False),  # coalitions, also those not stored
     Column("hash", Text),  # the seal of this row and its coalition_values
+    Column("answers", Deflated),  # by evidence; NULL if none, and in rows older than m016
     UniqueConstraint("run", "provenance", "meter", "step"),
 )
 

@@ -10,7 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from hopscope.runtime.types import CoalitionValue, GameValues, Measurement
+from hopscope.runtime.types import (
+    AnswerGroup,
+    AnswerToken,
+    CoalitionValue,
+    GameValues,
+    MeasuredAnswers,
+    Measurement,
+)
 from hopscope.store.database.schema import (
     ALL_PASSAGES,
     WHOLE_RUN,
@@ -95,7 +102,34 @@ def _step(game: GameValues) -> int:
 
 def _row(game: GameValues) -> Row:
     row = game.model_dump(include={"members", "players", "remark", "comparable", "measured"})
-    return row | {"keys": list(game.keys) or None}
+    return row | {"keys": list(game.keys) or None, "answers": _answers_row(game)}
+
+
+def _answers_row(game: GameValues) -> Row | None:
+    """The answers by evidence, as lists in the order of the records' fields."""
+    found: Row = {}
+    for value in game.values:
+        if value.evidence is not None and value.answers is not None:
+            tokens = [[t.text, t.value, t.without, int(t.key)] for t in value.answers.tokens]
+            groups = [[g.answer, g.mass, int(g.right)] for g in value.answers.groups]
+            found[value.evidence] = [tokens, groups]
+    return found or None
+
+
+def _answers_of(row: list[Any] | None) -> MeasuredAnswers | None:
+    if row is None:
+        return None
+    tokens, groups = row
+    return MeasuredAnswers(
+        tokens=tuple(
+            AnswerToken(text=text, value=value, without=without, key=bool(key))
+            for text, value, without, key in tokens
+        ),
+        groups=tuple(
+            AnswerGroup(answer=answer, mass=mass, right=bool(right))
+            for answer, mass, right in groups
+        ),
+    )
 
 
 def _claim(connection: Connection, key: tuple[int, int, str, int], game: GameValues) -> int:
@@ -112,8 +146,14 @@ def _claim(connection: Connection, key: tuple[int, int, str, int], game: GameVal
 
 
 def _merged(measured: Sequence[GameValues]) -> GameValues:
-    """One game with the values of all; later values replace earlier ones."""
-    values = {value.members: value for game in measured for value in game.values}
+    """One game with the values of all; later values replace earlier ones, and keep their answers
+    where they have none of their own."""
+    values: dict[tuple[int, ...], CoalitionValue] = {}
+    for value in (value for game in measured for value in game.values):
+        before = values.get(value.members)
+        if value.answers is None and before is not None and before.evidence == value.evidence:
+            value = value.model_copy(update={"answers": before.answers})
+        values[value.members] = value
     count = max(len(values), *(game.measured for game in measured))
     return measured[-1].model_copy(
         update={
@@ -132,6 +172,8 @@ def _by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, list
     found: dict[int, list[GameValues]] = defaultdict(list)
     for chunk in chunks(numbers):
         values: dict[int, list[CoalitionValue]] = defaultdict(list)
+        told = select(games.c.number, games.c.answers).where(games.c.number.in_(chunk))
+        answers = {number: found or {} for number, found in connection.execute(told)}
         query = (
             select(coalition_values, coalitions.c.members, texts.c.text.label("named"))
             .join(coalitions, coalitions.c.number == coalition_values.c.coalition)
@@ -145,10 +187,15 @@ def _by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, list
                 evidence=row["evidence"],
                 measurement=Measurement(estimator=row["named"], **own),
                 unseen=tuple(row["unseen"] or ()),
+                answers=_answers_of(answers[row["game"]].get(row["evidence"])),
             )
             values[row["game"]].append(value)
         wanted = (
-            select(games, *(c.label(PREFIX + c.name) for c in provenances.c), runs.c.id)
+            select(
+                *(column for column in games.c if column is not games.c.answers),
+                *(c.label(PREFIX + c.name) for c in provenances.c),
+                runs.c.id,
+            )
             .join(provenances, provenances.c.number == games.c.provenance)
             .join(runs, runs.c.number == games.c.run)
             .where(games.c.number.in_(list(values)))

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import func, select
 
 from hopscope.runtime.types import (
+    AnswerGroup,
+    AnswerToken,
     CoalitionValue,
     Credit,
     Exchange,
@@ -12,6 +14,7 @@ from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
     Hit,
+    MeasuredAnswers,
     Measurement,
     Message,
     Passage,
@@ -147,6 +150,16 @@ def games_of(run: Run, meter: str = "seper") -> list[GameValues]:
         Measurement(value=0.75, n=10, seed=7, estimator="mean of 10", dropped=("a",)),
         Measurement(value=None, reason="empty answer", estimator="mean of 10"),
     ]
+    answers = MeasuredAnswers(
+        tokens=(
+            AnswerToken(text="Grand", value=0.25, without=1.5, key=True),
+            AnswerToken(text=" \x00\u202eRovmar", value=0.0, key=False),
+        ),
+        groups=(
+            AnswerGroup(answer="Grand Rovmar", mass=0.75, right=True),
+            AnswerGroup(answer="<b>", mass=0.25, right=False),
+        ),
+    )
     sets = [((), "e0", told[0]), ((0,), "e1", told[1]), ((0, 2), None, told[2])]
     values = tuple(
         CoalitionValue(
@@ -154,6 +167,7 @@ def games_of(run: Run, meter: str = "seper") -> list[GameValues]:
             evidence=evidence,
             measurement=measurement,
             unseen=("b",) if members == (0,) else (),
+            answers=answers if members == (0,) else None,
         )
         for members, evidence, measurement in sets
     )

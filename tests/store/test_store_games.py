@@ -63,3 +63,44 @@ def test_a_deleted_value_is_found(store: Store) -> None:
     with store._database.writing() as connection:
         connection.exec_driver_sql("DELETE FROM coalition_values WHERE value IS NULL")
     assert {fault.table for fault in store.verify()} == {"games"}
+
+
+def test_answers_stay_where_a_later_measurement_has_none(store: Store) -> None:
+    """Values that are known are not measured again, so no answers come with them."""
+    run = a_run()
+    store.save(run)
+    [steps, _] = games_of(run)
+    store.save_credits([], games=[steps])
+    plain = tuple(value.model_copy(update={"answers": None}) for value in steps.values)
+    store.save_credits([], games=[steps.model_copy(update={"values": plain})])
+    assert store.games(run.id) == [steps]
+
+
+def test_values_without_answers_are_as_before(store: Store) -> None:
+    """A row of an older version, whose seal knows no answers."""
+    run = a_run()
+    store.save(run)
+    store.save_credits([], games=games_of(run))
+    sealed = "SELECT hash FROM games"
+    [steps, _] = games_of(run)
+    plain = tuple(value.model_copy(update={"answers": None}) for value in steps.values)
+    bare = a_run("bare")
+    store.save(bare)
+    store.save_credits([], games=[steps.model_copy(update={"values": plain, "run_id": bare.id})])
+    with store._database.reading() as connection:
+        assert len(set(connection.exec_driver_sql(sealed).scalars())) == 3
+        told = connection.exec_driver_sql("SELECT count(answers) FROM games").scalar_one()
+    assert told == 2
+    assert store.verify() == []
+
+
+def test_changed_or_damaged_answers_are_found(store: Store) -> None:
+    run = a_run()
+    store.save(run)
+    store.save_credits([], games=games_of(run))
+    other = "0x" if store.name.startswith("postgresql") else "x"
+    for damage in ("NULL", "'\\x00'" if other == "0x" else "x'00'"):
+        with store._database.writing() as connection:
+            connection.exec_driver_sql(f"UPDATE games SET answers = {damage}")
+        assert {fault.table for fault in store.verify()} <= {"games", "runs"}
+        assert store.verify() != []

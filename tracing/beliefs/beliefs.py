@@ -34,6 +34,14 @@ class BeliefOptions(NamedTuple):
     clustering: Clustering
 
 
+class Agreement(NamedTuple):
+    """A belief, and the replies that it counts."""
+
+    value: float
+    agrees: tuple[bool, ...]
+    """Whether each reply agrees with a gold, with at least half of the probability."""
+
+
 class Belief(Record):
     """A reader's belief in the golds on one evidence set, with all it was computed from."""
 
@@ -149,7 +157,7 @@ def soft(
     golds: Sequence[str],
     relations: Relations,
     options: BeliefOptions,
-) -> PairQuery[float]:
+) -> PairQuery[Agreement]:
     """SePer-S alone. The relation from gold to reply is classified only where it can change the
     agreement: it cannot where the reply entails the gold with certainty."""
     texts = [sample.text.strip() for sample in samples]
@@ -164,7 +172,8 @@ def soft(
         backward[open_pairs] = [relations(*pair).entailment for pair in turned]
     shape = len(texts), len(golds)
     agreement = belief.agreement(forward.reshape(shape), backward.reshape(shape), options.direction)
-    return belief.soft(weights, agreement, options.golds_soft)
+    agrees = (agreement.max(axis=1) >= 0.5).tolist()
+    return Agreement(belief.soft(weights, agreement, options.golds_soft), tuple(agrees))
 
 
 def hard(
@@ -173,7 +182,7 @@ def hard(
     golds: Sequence[str],
     relations: Relations,
     options: BeliefOptions,
-) -> PairQuery[float]:
+) -> PairQuery[Agreement]:
     """SePer-H alone.
 
     A reply counts by the matches of its cluster's first member with the golds. So clusters matter
@@ -201,9 +210,10 @@ def hard(
     )
     firsts = [*map(ids.index, ids), *range(end, len(distinct))]
     first_of = dict(zip(distinct, firsts, strict=True))
-    return belief.hard(
+    value = belief.hard(
         weights, [first_of[text] for text in texts], np.array(matches), options.golds_hard
     )
+    return Agreement(value, tuple(any(matches[first_of[text]]) for text in texts))
 
 
 def believe(

@@ -30,6 +30,10 @@ class BeliefLevel(NamedTuple):
     """The replies whose meaning is known."""
     cut: float = 0.0
     """The share of the weight on replies that were cut off."""
+    known: Replies | None = None
+    """The replies whose meaning is known, with their own weights."""
+    agrees: tuple[bool, ...] = ()
+    """Whether each of these agrees with a gold."""
 
 
 class BeliefScorer:
@@ -53,9 +57,10 @@ class BeliefScorer:
         ask = beliefs.soft if kind == "soft" else beliefs.hard
 
         def level(each: Replies) -> PairQuery[BeliefLevel]:
-            value = yield from ask(each.samples, each.weights, *self._known)
+            value, agrees = yield from ask(each.samples, each.weights, *self._known)
             weights = each.drawn or tuple(each.weights.tolist())
-            return BeliefLevel(value, weights, each.uncovered, each.unseen, each.samples, each.cut)
+            told = each.uncovered, each.unseen, each.samples, each.cut, each, agrees
+            return BeliefLevel(value, weights, *told)
 
         return self._settled(replies, level)
 

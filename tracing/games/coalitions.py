@@ -16,13 +16,21 @@ from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from hopscope.runtime.ports import (
+    AnsweringMeter,
     CuttingMeter,
     ForetellingMeter,
     SampleAllocation,
     SamplingMeter,
     UtilityMeter,
 )
-from hopscope.runtime.types import GenerationRequest, Measurement, Passage, Question, digest
+from hopscope.runtime.types import (
+    GenerationRequest,
+    MeasuredAnswers,
+    Measurement,
+    Passage,
+    Question,
+    digest,
+)
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.statistics.intervals import ValueInterval, combination
 
@@ -118,6 +126,8 @@ class EvidenceValues:
         self.meter = meter
         self._question = question
         self._known: dict[Content, Measurement] = dict(known or {})
+        self.answers: dict[Content, MeasuredAnswers] = {}
+        """The answers behind the values that were measured here."""
 
     @property
     def comparable(self) -> bool:
@@ -147,8 +157,15 @@ class EvidenceValues:
         unknown = self._unknown(evidences)
         if unknown:
             new = list(unknown.values())
-            if allocation is not None and isinstance(self.meter, SamplingMeter):
-                measurements = self.meter.measure_by(self._question, new, allocation)
+            sampling = allocation if isinstance(self.meter, SamplingMeter) else None
+            if isinstance(self.meter, AnsweringMeter):
+                answered = self.meter.measure_answered(self._question, new, sampling)
+                measurements = [each.measurement for each in answered]
+                for key, each in zip(unknown, answered, strict=True):
+                    if each.answers is not None:
+                        self.answers[key] = each.answers
+            elif sampling is not None and isinstance(self.meter, SamplingMeter):
+                measurements = self.meter.measure_by(self._question, new, sampling)
             else:
                 measurements = self.meter.measure(self._question, new)
             self._known.update(zip(unknown, measurements, strict=True))

@@ -7,11 +7,17 @@ At most `MOST` coalitions of a game are recorded. Those of all rules but `shaple
 all, single players, all but one, the trajectory), then the sampled ones in the order of the draw.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hopscope.runtime.types import CoalitionValue, GameValues, Measurement, Provenance
+from hopscope.runtime.types import (
+    CoalitionValue,
+    GameValues,
+    MeasuredAnswers,
+    Measurement,
+    Provenance,
+)
 from hopscope.tracing.games.coalitions import (
     Coalition,
     Coalitions,
@@ -47,6 +53,40 @@ def record(
         measured=len(coalitions.measured),
         values=tuple(_value(coalitions, each) for each in kept[:most]),
     )
+
+
+def once(games: Sequence[GameValues]) -> list[GameValues]:
+    """The games of one measurement, with each evidence set's answers in one of them: variants of a
+    meter share their replies, and games their evidence."""
+    told: set[tuple[str | None, bool]] = set()
+    found = []
+    for game in games:
+        own = {_answered(value) for value in game.values if value.answers is not None}
+        values = (
+            value.model_copy(update={"answers": None}) if _answered(value) in told else value
+            for value in game.values
+        )
+        found.append(game.model_copy(update={"values": tuple(values)}))
+        told |= own
+    return found
+
+
+def _answered(value: CoalitionValue) -> tuple[str | None, bool]:
+    """The evidence, and whether its answers are tokens or groups."""
+    return value.evidence, bool(value.answers and value.answers.tokens)
+
+
+def answers(games: Iterable[GameValues]) -> dict[Content, MeasuredAnswers]:
+    """The recorded answers by the hash of their evidence, of all meters together."""
+    found: dict[Content, MeasuredAnswers] = {}
+    for value in (value for game in games for value in game.values):
+        if value.evidence is not None and value.answers is not None:
+            before = found.get(value.evidence, MeasuredAnswers())
+            found[value.evidence] = MeasuredAnswers(
+                tokens=before.tokens or value.answers.tokens,
+                groups=before.groups or value.answers.groups,
+            )
+    return found
 
 
 def known(games: Iterable[GameValues]) -> dict[Content, Measurement]:
@@ -120,4 +160,5 @@ def _value(coalitions: Coalitions, coalition: Coalition) -> CoalitionValue:
         evidence=None if isinstance(key, MissingEvidence) else key,
         unseen=tuple(sorted(coalitions.values.unseen(coalitions.game.evidence(coalition)))),
         measurement=coalitions.value(coalition),
+        answers=None if isinstance(key, MissingEvidence) else coalitions.values.answers.get(key),
     )

@@ -28,11 +28,13 @@ from math import log
 from typing import Literal
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Display, Entailment, Reader
+from hopscope.runtime.ports import Answered, Display, Entailment, Reader, SampleAllocation
+from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.asking import asking, cut_off
 from hopscope.tracing.asking.asking import Content, Unmeasured
 from hopscope.tracing.asking.context import ShownContext, cut, nothing_shown
+from hopscope.tracing.beliefs.answer_groups import grouped
 from hopscope.tracing.beliefs.sampled_replies import Replies, ReplySampler
 from hopscope.tracing.beliefs.semantic_entropy import (
     SemanticEstimator,
@@ -129,6 +131,16 @@ class SemanticEntropy:
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
+        return [each.measurement for each in self.measure_answered(question, evidences)]
+
+    def measure_answered(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation | None = None,
+    ) -> list[Answered]:
+        """As `measure`, with the replies grouped by their clusters. A credit budget gives this
+        meter no allocation."""
         contexts = [cut(evidence, self.context_words) for evidence in evidences]
         requests = asking.requests(
             question.text,
@@ -154,8 +166,14 @@ class SemanticEntropy:
             }
         )
         keys = [asking.content(context.passages) for context in contexts]
+        golds = question.answers
         return [
-            self._measurement(replies[key], meanings.get(key, []), context)
+            _answered(
+                self._measurement(replies[key], meanings.get(key, []), context),
+                replies[key],
+                meanings.get(key, []),
+                golds,
+            )
             for key, context in zip(keys, contexts, strict=True)
         ]
 
@@ -203,6 +221,20 @@ class SemanticEntropy:
             high=-min(around.low, value) if around else None,
             dropped=context.kept_back or None,
         )
+
+
+def _answered(
+    measurement: Measurement,
+    replies: Replies | Unmeasured,
+    clusters: Sequence[int],
+    golds: Sequence[str],
+) -> Answered:
+    """The value with its clusters; a cluster is right if one of its replies equals a gold."""
+    if measurement.value is None or isinstance(replies, Unmeasured):
+        return Answered(measurement, None)
+    texts = [reply.text for reply in replies.samples]
+    right = [bool(exact_match(text, golds)) for text in texts]
+    return Answered(measurement, grouped(texts, replies.weights.tolist(), right, clusters))
 
 
 def largest_cluster(mass: float, replies: Replies) -> Interval:

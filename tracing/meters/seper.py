@@ -34,13 +34,21 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeVar
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Display, Entailment, MoreSamples, Reader, SampleAllocation
+from hopscope.runtime.ports import (
+    Answered,
+    Display,
+    Entailment,
+    MoreSamples,
+    Reader,
+    SampleAllocation,
+)
 from hopscope.runtime.texts import answers
 from hopscope.runtime.types import GenerationRequest, Measurement, Passage, Question
 from hopscope.tracing.asking import asking, cut_off
 from hopscope.tracing.asking.asking import Content, Unmeasured
 from hopscope.tracing.asking.context import ShownContext, cut, nothing_shown
 from hopscope.tracing.beliefs import sampled_replies
+from hopscope.tracing.beliefs.answer_groups import grouped
 from hopscope.tracing.beliefs.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.beliefs.beliefs import Belief, BeliefOptions
 from hopscope.tracing.beliefs.judging import BeliefKind, BeliefLevel, BeliefScorer
@@ -199,10 +207,21 @@ class SePer:
         Raises:
             ReaderError, EntailmentError: a model failed.
         """
+        return [each.measurement for each in self.measure_answered(question, evidences)]
+
+    def measure_answered(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation | None = None,
+    ) -> list[Answered]:
+        """As `measure`, or as `measure_by`, with the sampled answers grouped by meaning."""
+        if allocation is not None:
+            return self._allocated(question, evidences, allocation)
         contexts = [cut(evidence, self.context_words) for evidence in evidences]
         levels = self._scored(question, contexts, lambda scorer, r: scorer.levels(r, self.kind))
         return [
-            self._measurement(level, context)
+            _answered(self._measurement(level, context), level)
             for level, context in zip(levels, contexts, strict=True)
         ]
 
@@ -230,11 +249,19 @@ class SePer:
             UsageError: the options leave no choice of the number of replies.
             ReaderError, EntailmentError: a model failed.
         """
+        return [each.measurement for each in self._allocated(question, evidences, allocation)]
+
+    def _allocated(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation,
+    ) -> list[Answered]:
         self._check_allocated()
         contexts = [cut(evidence, self.context_words) for evidence in evidences]
         golds = answers.distinct(question.answers)
         if not golds:
-            return [self._measurement(NO_GOLD, context) for context in contexts]
+            return [_answered(self._measurement(NO_GOLD, c), NO_GOLD) for c in contexts]
         keys = [asking.content(context.passages) for context in contexts]
         requests = self._requests(question, contexts)
         scorer = BeliefScorer(self.entailment, question.text, golds, self._belief_options)
@@ -261,8 +288,8 @@ class SePer:
                 replies = sampler.upto(size, sampled, self.weight)
                 results |= scorer.levels(replies, self.kind)
         return [
-            value or self._measurement(NOT_ALLOCATED, context)
-            for value, context in zip(measured(), contexts, strict=True)
+            _answered(value or self._measurement(NOT_ALLOCATED, context), results.get(key))
+            for value, key, context in zip(measured(), keys, contexts, strict=True)
         ]
 
     def beliefs(
@@ -420,6 +447,14 @@ class SePer:
             certain=self.method == "enumerate" and low is not None,
             dropped=context.kept_back or None,
         )
+
+
+def _answered(measurement: Measurement, level: BeliefLevel | Unmeasured | None) -> Answered:
+    """The value with the answers it was computed from."""
+    if measurement.value is None or not isinstance(level, BeliefLevel) or level.known is None:
+        return Answered(measurement, None)
+    texts = [reply.text for reply in level.samples]
+    return Answered(measurement, grouped(texts, level.known.weights.tolist(), level.agrees))
 
 
 build = SePer

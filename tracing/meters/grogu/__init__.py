@@ -17,11 +17,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from hopscope.runtime.errors import CapabilityError, UsageError
-from hopscope.runtime.ports import Display, Reader
+from hopscope.runtime.ports import Answered, Display, Reader, SampleAllocation
 from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
+    MeasuredAnswers,
     Measurement,
     Passage,
     Question,
@@ -31,6 +32,7 @@ from hopscope.runtime.types import (
 )
 from hopscope.tracing.asking import asking
 from hopscope.tracing.asking.asking import Content, Unmeasured
+from hopscope.tracing.beliefs.answer_groups import told
 from hopscope.tracing.meters.grogu import key_tokens
 from hopscope.tracing.meters.grogu.key_tokens import Score
 
@@ -114,8 +116,21 @@ class GroGU:
         Raises:
             ReaderError: the model failed.
         """
+        return [each.measurement for each in self.measure_answered(question, evidences)]
+
+    def measure_answered(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation | None = None,
+    ) -> list[Answered]:
+        """As `measure`, with the tokens of the greedy answers. A credit budget gives this meter no
+        allocation."""
         baseline, *confidences = self.confidences(question, [(), *evidences])
-        return [self._measurement(confidence, baseline) for confidence in confidences]
+        return [
+            Answered(self._measurement(confidence, baseline), self._told(confidence))
+            for confidence in confidences
+        ]
 
     def requests(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
@@ -242,6 +257,17 @@ class GroGU:
             value=-self._average([values[i] for i in keys]),
             approx=by_entropy and answer.approx,
         )
+
+    def _told(self, confidence: Confidence | Unmeasured) -> MeasuredAnswers | None:
+        if isinstance(confidence, Unmeasured):
+            return None
+        without = confidence.ungrounded_logprobs
+        if "entropy" in self.score:
+            without = confidence.ungrounded_entropies
+        elif without is not None:
+            without = tuple(-value for value in without)
+        answer = confidence.answer
+        return told(answer.tokens, self._values(answer), without, confidence.keys)
 
     def _values(self, tokens: Generation | Scored) -> tuple[float, ...]:
         """The values to average, per token: entropy or negative log-probability."""
