@@ -25,7 +25,32 @@ def content(records: RunRecords) -> dict[str, Any]:
         "steps": steps(records),
         "figures": figures(records),
         "what_if": records.recalls,
+        "contexts": contexts(report),
+        "answer_tokens": _answer_tokens(report),
     }
+
+
+def contexts(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The answers behind the values, each with the name of its step; empty if none are stored."""
+    names = {step["index"]: f"{step['index']} {step['name']}" for step in report["steps"]}
+    found = [
+        {
+            **context,
+            "name": names.get(context["step"], "closed book"),
+            "key_tokens": [
+                token["text"].strip() for token in context["tokens"] or () if token["key"]
+            ],
+        }
+        for context in report["contexts"]
+    ]
+    return found if report["appraisal"] else []
+
+
+def _answer_tokens(report: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The tokens of the run's answer, where it is the one that GroGU measured last."""
+    last = next((c["tokens"] for c in reversed(report["contexts"]) if c["tokens"]), None)
+    text = "".join(token["text"] for token in last or ()).strip()
+    return last if last and text == (report["answer"] or "").strip() else None
 
 
 def figures(records: RunRecords) -> list[Drawn]:

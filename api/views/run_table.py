@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from hopscope.api.views import context_lines
 from hopscope.api.views.render import number, out, plain, print_json, tokens
 from hopscope.tracing import proxies
 
@@ -46,10 +47,12 @@ def show_run(
     prices: "Path | None" = None,
     json: bool,
     console: Console | None = None,
+    answers: bool = False,
 ) -> None:
     """Print a run with the credit of every step, by the appraisal of those settings or else the
     one that `tracing.reports.appraised.shown` selects. `prices` is a file that stands before the
-    shipped table; `console` is stdout's unless given."""
+    shipped table; `console` is stdout's unless given; `answers` also prints the answers behind the
+    values."""
     from hopscope.api.views import utilities
     from hopscope.runtime.budget.prices import prices as table
     from hopscope.tracing.reports.report import report
@@ -74,6 +77,8 @@ def show_run(
     else:
         _lines(console, found, shown)
     _total(console, found.total, shown)
+    if answers:
+        context_lines.show(console, found)
     ended = found.stop_reason or found.status
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
     if not run.answer and _formless(run):

@@ -76,7 +76,14 @@ def show(
         _answer(values, without, interactions, json=json)
         return
     run_table.show_run(
-        found, credits, appraisals, games, settings_hash=appraisal, prices=prices, json=json
+        found,
+        credits,
+        appraisals,
+        games,
+        settings_hash=appraisal,
+        prices=prices,
+        json=json,
+        answers=True,
     )
 
 

@@ -1,13 +1,24 @@
 """A small experiment with coalition values, made by hand: two workflows, two questions."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from hopscope.runtime.types import Appraisal, Hit, Question, Run, Usage
+from hopscope.runtime.ports import Answered, SampleAllocation
+from hopscope.runtime.types import (
+    Appraisal,
+    Hit,
+    MeasuredAnswers,
+    Passage,
+    Question,
+    Run,
+    Usage,
+)
 from hopscope.runtime.types import Provenance as Settings
 from hopscope.store.experiments.records import Arm, DatasetEntry, Experiment
 from hopscope.store.store import Store
 from hopscope.tracing.appraisal import share
+from hopscope.tracing.beliefs.answer_groups import grouped, told
 from hopscope.tracing.credit import shapley, trajectory
 from hopscope.tracing.games.frozen import over_passages, over_steps
 from tests.fakes import NOW, FunctionMeter, run_of
@@ -32,10 +43,30 @@ def confidence(keys: tuple[str, ...]) -> float:
     return 0.5 * len(keys)
 
 
+class Telling(FunctionMeter):
+    """Tells the answers behind its values, whose wrong ones are hostile."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(belief if name == "seper" else confidence)
+        self.name = name
+
+    def measure_answered(
+        self,
+        question: Question,
+        evidences: Sequence[tuple[Passage, ...]],
+        allocation: SampleAllocation | None = None,
+    ) -> list[Answered]:
+        measured = self.measure(question, evidences)
+        return [Answered(each, self._answers(each.value or 0.0)) for each in measured]
+
+    def _answers(self, value: float) -> MeasuredAnswers:
+        if self.name == "seper":
+            return grouped(["Ada Wilby", HOSTILE], [value, 1 - value], [True, False])
+        return told(["Ada", f" {HOSTILE}"], [0.1, value], [0.2, 2.5], [1])
+
+
 def named(name: str) -> FunctionMeter:
-    meter = FunctionMeter(belief if name == "seper" else confidence)
-    meter.name = name
-    return meter
+    return Telling(name)
 
 
 def run(place: int, question: Question, workflow: str) -> Run:

@@ -8,7 +8,14 @@ from typing import Any
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
-from hopscope.runtime.types import PairCounts, Record, RunStatus, Usage
+from hopscope.runtime.types import (
+    AnswerGroup,
+    AnswerToken,
+    PairCounts,
+    Record,
+    RunStatus,
+    Usage,
+)
 
 
 def _flat(record: dict[str, Any], name: str) -> dict[str, Any]:
@@ -183,6 +190,22 @@ class AppraisalReport(Record):
     """Settings' hashes of the run's other appraisals, the latest last."""
 
 
+class ContextReport(Record):
+    """The reader's answers with the evidence up to a retrieval, which the values are made of."""
+
+    step: int | None
+    """The retrieval; None without any evidence."""
+    tokens: tuple[AnswerToken, ...] | None
+    """Of the greedy answer: GroGU's tokens, of which the keys make the confidence."""
+    tokens_reason: str | None
+    """Why there are none."""
+    groups: tuple[AnswerGroup, ...] | None
+    """The sampled answers grouped by meaning, the heaviest first: at most eight. Their masses are
+    shares of the weight of all replies whose meaning is known."""
+    groups_reason: str | None
+    """Why there are none."""
+
+
 class RunReport(Record):
     id: str
     question: str
@@ -198,3 +221,5 @@ class RunReport(Record):
     steps: tuple[StepReport, ...]
     total: Total
     appraisal: AppraisalReport | None = None
+    contexts: tuple[ContextReport, ...] = ()
+    """The answers behind the values of the appraisal."""

@@ -22,6 +22,7 @@ from hopscope.runtime.types import (
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.proxies import is_proxy
 from hopscope.tracing.reports.appraised import selected_provenance
+from hopscope.tracing.reports.contexts import contexts
 from hopscope.tracing.reports.displays import display, leading, shown
 from hopscope.tracing.reports.records import (
     AppraisalReport,
@@ -102,6 +103,7 @@ def report(
     hashes = list(dict.fromkeys(c.provenance.settings_hash for c in given))
     shown = selected_provenance(given, settings_hash)
     credit = _Credits(given, shown)
+    values = list(games)
     table = shipped() if prices is None else prices
     return RunReport(
         id=run.id,
@@ -117,7 +119,10 @@ def report(
         seed=run.seed,
         steps=tuple(_step(run, step, credit) for step in run.steps),
         total=_total(run, credit, table.of(run.reader)),
-        appraisal=_appraisal(run, shown, hashes, list(appraisals), table, games) if shown else None,
+        appraisal=_appraisal(run, shown, hashes, list(appraisals), table, values)
+        if shown
+        else None,
+        contexts=contexts(run, given, shown, values),
     )
 
 
