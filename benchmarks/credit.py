@@ -1,4 +1,4 @@
-"""The cost of per-step credit: against the straightforward loop, against its floor, and its growth.
+"""The cost of per-step credit: against the authors' algorithm, a plain loop and its floor.
 
 It uses IRCoT runs over Hopland with the embedded reader, N = 10 samples of each context, SePer-S
 and SePer-H, and an entailment model of DeBERTa-base's size with random weights, since only cost
@@ -9,6 +9,9 @@ tenths of each verdict are lexical.
                same reader: for the samples, for the entailment of ten distinct answers, for both
                with the reader's own answers, and for Shapley credit of four steps; and whether
                samples and scores are equal
+    authors    seconds of generation, of entailment and end to end by the algorithm that SePer's
+               authors published, with its batches (benchmarks/credit_parts/authors.py), and by the
+               product, run by run in turn; the pairs of both, and the greatest difference of credit
     floor      forwarded tokens over necessary ones, time over that of the same forward passes
                alone, with the reader's cache and with transformers', and their share of the
                machine's peak; each is the best of several times
@@ -31,7 +34,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from credit_parts import floor, growth, padded_reader, random_nli, speed, tracing
+from credit_parts import authors, floor, growth, padded_reader, random_nli, speed, tracing
 from credit_parts.bench import Benchmark, Row
 
 from hopscope.api import parts
@@ -39,6 +42,7 @@ from hopscope.runtime.readers import tiny
 
 PARTS = {
     "speed": speed.measure,
+    "authors": authors.measure,
     "floor": floor.measure,
     "tracing": tracing.measure,
     "growth": growth.measure,
