@@ -8,11 +8,11 @@ from time import perf_counter
 from typing import NamedTuple
 
 from hopscope.api import parts, retrieval
-from hopscope.api.presets import Presets
 from hopscope.lab import validity
 from hopscope.lab.suites import figures, files, inputs, worlds
 from hopscope.lab.suites.files import QuestionFile
 from hopscope.lab.suites.known import Need
+from hopscope.lab.suites.settings import Owners
 from hopscope.lab.table_forms.table import Table
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
@@ -94,6 +94,8 @@ class FileOfQuestions(NamedTuple):
     """The corpus, as for `retrieval.parse`; by default the passages of the file."""
     labels: Path | None = None
     """Judgments of passages: qrels."""
+    grade: int = 1
+    """The least label of a gold passage."""
 
 
 class Suites:
@@ -108,6 +110,7 @@ class Suites:
         seed: int,
         limit: int,
         presets: Sequence[str] = (),
+        options: Sequence[str] = (),
         entailment: str | None = None,
         file: FileOfQuestions | None = None,
     ) -> None:
@@ -118,19 +121,21 @@ class Suites:
             other: a weaker second reader, likewise; by default the small one of the package, if
                 installed.
             limit: questions of each kind.
-            presets: named sets of options of the suites' meters.
+            presets: named sets of options of the suites' meters and workflows.
+            options: single ones, as for `suites.settings`, which precede the presets.
             entailment: by default lexical for a generated world, and equivalence for a file.
             file: takes the place of a generated world. Of all suites only those run then whose
                 needs it meets.
 
         Raises:
-            UsageError: there is no such suite, reader, preset or file, or a named suite needs more
-                than the file has.
+            UsageError: there is no such suite, reader, preset, option or file, or a named suite
+                needs more than the file has.
         """
-        chosen = Presets.named(presets)
-        chosen.check(meters=inputs.METERS, workflows=())
         asked = list(dict.fromkeys(names)) or components.names(validity)
         modules = {name: components.load(validity, name) for name in asked}
+        owners = Owners(list(modules.values()))
+        chosen = owners.chosen(presets, options)
+        self._options = owners.told(chosen)
         other = other or _small()
         first, second = parts.reader(reader), None if other is None else parts.reader(other)
         if file is None:
@@ -165,15 +170,18 @@ class Suites:
             "corpus": found.retriever.name,
             "reader": found.reader.name,
             "entailment": found.entailment.name,
+            **({"options": self._options} if self._options else {}),
         }
 
     def _noted(self, table: Table) -> Table:
-        """The table of a file's questions, with what its figures are of."""
-        if self._file is None:
-            return table
-        told = ", ".join(f"{key} {value}" for key, value in self.given.items())
-        note = f"{told}, seed {self._inputs.seed}{self._left_out}"
-        return table.model_copy(update={"notes": (*table.notes, note)})
+        """The table with the options that are set, and of a file's questions with what its
+        figures are of."""
+        notes = [f"options: {self._options}"] if self._options else []
+        if self._file is not None:
+            given = self.given
+            told = ", ".join(f"{key} {given[key]}" for key in given if key != "options")
+            notes.append(f"{told}, seed {self._inputs.seed}{self._left_out}")
+        return table.model_copy(update={"notes": (*table.notes, *notes)}) if notes else table
 
     def run(self) -> Iterator[SuiteOutcome]:
         """Run the suites in turn. A failed suite is an outcome, too, and the others continue."""
@@ -201,7 +209,7 @@ def _questions(file: FileOfQuestions, reader: str) -> QuestionFile:
     opened = None
     if file.corpus is not None:
         opened = retrieval.searcher(retrieval.parse(file.corpus), reader)
-    return files.load(file.data, corpus=opened, labels=file.labels)
+    return files.load(file.data, corpus=opened, labels=file.labels, grade=file.grade)
 
 
 def _able(names: Sequence[str], found: QuestionFile, *, named: bool) -> list[str]:

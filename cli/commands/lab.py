@@ -111,6 +111,17 @@ def suites(
             rich_help_panel=SELECTION,
         ),
     ] = None,
+    grade: Annotated[
+        int,
+        typer.Option(
+            "--grade",
+            min=1,
+            metavar="N",
+            help="The least label of a gold passage in --qrels, as 3 for perfectly relevant.",
+            envvar="HOPSCOPE_LAB_GRADE",
+            rich_help_panel=SELECTION,
+        ),
+    ] = 1,
     seed: Seed = 0,
     reader: ReaderSpec = parts.TINY,
     entailment: Annotated[
@@ -134,6 +145,17 @@ def suites(
         ),
     ] = None,
     preset: measuring.Presets = None,
+    option: Annotated[
+        list[str] | None,
+        code_options.component(
+            "-o",
+            metavar="KEY=VALUE",
+            help="An option of a workflow or meter in the suites, as item.judgment=pointwise, or "
+            "judgment=pointwise for every workflow that has it; repeatable. [env var: "
+            "HOPSCOPE_LAB_OPTIONS, one a line]",
+            rich_help_panel=MEASURING,
+        ),
+    ] = None,
     markdown: Annotated[
         bool,
         typer.Option("--markdown", help="Print Markdown tables.", envvar="HOPSCOPE_LAB_MARKDOWN"),
@@ -154,6 +176,8 @@ def suites(
         form = "json" if json else "markdown" if markdown else None
         if data is None and (corpus is not None or qrels is not None):
             raise UsageError("--corpus and --qrels go with --data FILE")
+        if grade > 1 and qrels is None:
+            raise UsageError("--grade N goes with --qrels FILE, whose labels it compares")
         names = [*(suite or ()), *(only or ())] or code_options.lines("HOPSCOPE_LAB_ONLY")
         suites = Suites(
             names,
@@ -162,8 +186,9 @@ def suites(
             seed=seed,
             limit=limit,
             presets=measuring.presets(preset),
+            options=option or code_options.lines("HOPSCOPE_LAB_OPTIONS"),
             entailment=entailment,
-            file=None if data is None else FileOfQuestions(data, corpus, qrels),
+            file=None if data is None else FileOfQuestions(data, corpus, qrels, grade),
         )
         _run(suites, form)
 

@@ -1,7 +1,8 @@
 """Judgments of passages: the qrels of TREC and of BEIR.
 
 TREC has four columns, `QUESTION 0 PASSAGE LABEL`; BEIR three, separated by tabs, below a heading:
-`query-id corpus-id score`. A label above 0 says that the passage is relevant.
+`query-id corpus-id score`. A label above 0 says that the passage is relevant, a
+higher one that it is more so.
 """
 
 from collections.abc import Mapping
@@ -12,8 +13,9 @@ from hopscope.runtime.errors import CorpusError
 HEADING = "query-id"
 
 
-def read(path: Path) -> Mapping[str, list[str]]:
-    """Ids of the relevant passages by the id of the question, in the order of the file.
+def read(path: Path) -> Mapping[str, dict[str, int]]:
+    """The labels of the relevant passages by their ids, by the id of the question, in the order of
+    the file.
 
     Raises:
         CorpusError: the file cannot be read, or a line has another form.
@@ -22,7 +24,7 @@ def read(path: Path) -> Mapping[str, list[str]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise CorpusError(f"{path} cannot be read as qrels: {error}") from None
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, int]] = {}
     for number, line in enumerate(lines, start=1):
         words = line.split("\t") if line.count("\t") == 2 else line.split()
         if not words or (number == 1 and words[0] == HEADING):
@@ -33,5 +35,5 @@ def read(path: Path) -> Mapping[str, list[str]]:
                 "PASSAGE LABEL` separated by tabs (BEIR)"
             )
         if int(words[-1]) > 0:
-            found.setdefault(words[0], []).append(words[-2])
+            found.setdefault(words[0], {})[words[-2]] = int(words[-1])
     return found

@@ -87,13 +87,18 @@ class QuestionFile:
 
 
 def load(
-    place: str, *, corpus: Retriever | None = None, labels: Path | None = None
+    place: str,
+    *,
+    corpus: Retriever | None = None,
+    labels: Path | None = None,
+    grade: int = 1,
 ) -> QuestionFile:
     """Read a file of questions.
 
     Args:
         corpus: searched in place of the file's own passages.
         labels: qrels, whose passages are those of the corpus.
+        grade: the least label of a gold passage.
 
     Raises:
         UsageError: the file has no questions of a known form, or there is nothing to search.
@@ -112,13 +117,15 @@ def load(
             )
         corpus = bm25.from_passages(pooled, name=data.name)
     listed = corpus.passages if isinstance(corpus, PassageList) else ()
-    named = _named(data, given, listed, labels)
+    judged_by = {} if labels is None else qrels.read(labels)
+    named = _named(data, given, listed, judged_by, labels is not None, grade)
     every = [
         KnownQuestion(
             entry.question,
             named.get(entry.hash)
             or _distinct(o.passage for o in given[entry.hash] if o.supporting),
             candidates=tuple(one.passage for one in given[entry.hash]),
+            grades=judged_by.get(entry.question.id, {}),
         )
         for entry in data.choose(order="stratified")
     ]
@@ -141,21 +148,22 @@ def _named(
     data: Dataset,
     given: Mapping[str, Sequence[Judged]],
     listed: Sequence[Passage],
-    labels: Path | None,
+    relevant: Mapping[str, Mapping[str, int]],
+    by_labels: bool,
+    grade: int,
 ) -> dict[str, tuple[Passage, ...]]:
     """Gold passages of the corpus by the hash of the question: those that judgments name, else
     those whose titles support a question whose record has no passages. A question of which one is
     missing in the corpus has none."""
-    relevant = {} if labels is None else qrels.read(labels)
     wanted = {
-        entry.hash: _wanted(entry, relevant)
+        entry.hash: _wanted(entry, relevant, grade) if by_labels else entry.supporting
         for entry in data.entries
-        if labels is not None or not given[entry.hash]
+        if by_labels or not given[entry.hash]
     }
     names = {name for each in wanted.values() for name in each}
     there: dict[str, list[Passage]] = {}
     for passage in listed if names else ():
-        name = passage.key if labels is not None else passage.title
+        name = passage.key if by_labels else passage.title
         if name in names:
             there.setdefault(name, []).append(passage)
     return {
@@ -165,8 +173,11 @@ def _named(
     }
 
 
-def _wanted(entry: DatasetEntry, relevant: Mapping[str, Sequence[str]]) -> Sequence[str]:
-    return relevant.get(entry.question.id, ()) if relevant else entry.supporting
+def _wanted(
+    entry: DatasetEntry, relevant: Mapping[str, Mapping[str, int]], grade: int
+) -> Sequence[str]:
+    own = relevant.get(entry.question.id, {})
+    return [key for key, label in own.items() if label >= grade]
 
 
 def _distinct(passages: Iterable[Passage]) -> tuple[Passage, ...]:

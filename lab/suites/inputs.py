@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
+from hopscope import workflows
 from hopscope.api import parts
 from hopscope.api.presets import Presets
 from hopscope.lab.suites.known import KnownQuestion, KnownSource, useless
 from hopscope.runtime import components
 from hopscope.runtime.ports import Entailment, Reader, Retriever
 from hopscope.runtime.types import Passage
+from hopscope.tracing import meters
 from hopscope.tracing.meters.seper import SePer
 from hopscope.tracing.wrappers.cached import CachedEntailment, CachedReader
 
-METERS = ("seper",)
-"""The meters whose options a preset can set."""
 NO_PRESETS = Presets()
 REMEMBERED = 4_000
 """Answers of a reader that suites may share."""
@@ -40,7 +41,7 @@ class SuiteInputs:
     source: KnownSource
     """The questions and the corpus."""
     presets: Presets = NO_PRESETS
-    """Options of the meters."""
+    """Options of meters and workflows."""
 
     def seper(self, *, reader: Reader | None = None, **own: int) -> SePer:
         """SePer by the presets, with this reader or the suite's own.
@@ -55,6 +56,22 @@ class SuiteInputs:
         return SePer(
             reader or self.reader, self.entailment, **{"seed": self.seed, **options, **own}
         )
+
+    def meter(self, name: str) -> dict[str, Any]:
+        """The options of a meter by the presets, parsed; none that they do not set."""
+        texts = self.presets.of_meters([name])
+        given = {key.partition(".")[2]: text for key, text in texts.items()}
+        parsed = components.parse_options(components.load(meters, name).build, given)
+        return {key: parsed[key] for key in given}
+
+    def workflow(self, name: str, **default: str) -> dict[str, Any]:
+        """All options of a workflow by the presets.
+
+        Args:
+            default: the suite's own, as texts, which presets precede.
+        """
+        given = {**default, **self.presets.of_workflow(name)}
+        return components.parse_options(components.load(workflows, name).build, given)
 
     @property
     def retriever(self) -> Retriever:

@@ -4,8 +4,8 @@ A source is the generated world of `lab.suites.worlds` or a file of questions, a
 reads it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Protocol
@@ -40,6 +40,8 @@ class KnownQuestion:
     """One for each gold passage; the object of the last is the answer. Empty outside Hopland."""
     candidates: tuple[Passage, ...] = ()
     """The passages that the data give for this question, gold and others, in their order."""
+    grades: Mapping[str, int] = field(default_factory=dict)
+    """The grades of judged passages by key, from 1 on; empty where nobody judged by grades."""
 
     @property
     def hops(self) -> int:

@@ -4,8 +4,8 @@ A reading holds GroGU and the correctness of the greedy answer; `validity.grogu`
 `suites.two_readers` compare readings.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from hopscope.runtime.ports import Reader
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.answer_metrics import contains
 from hopscope.tracing.meters import grogu
+from hopscope.tracing.meters.grogu import GroGU
 from hopscope.tracing.meters.grogu.key_tokens import Score
 from hopscope.tracing.scoring.metric import Case
 from hopscope.tracing.statistics.over_questions import Column
@@ -45,25 +46,33 @@ Readings = Sequence[Sequence[Reading]]
 """Of each question with each of its contexts, (question, context)."""
 
 NO_ANSWER = "the reader gave no answer"
+NO_OPTIONS: Mapping[str, Any] = {}
 
 
 def read(
-    reader: Reader, items: Sequence[KnownQuestion], asked: Sequence[Sequence[Context]]
+    reader: Reader,
+    items: Sequence[KnownQuestion],
+    asked: Sequence[Sequence[Context]],
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> list[list[Reading]]:
     """Read each question with each of its contexts. The reader should cache its answers, which all
     scores share.
 
+    Args:
+        options: of GroGU, but for its score.
+
     Raises:
         ReaderError: the model failed.
     """
-    return [_read(reader, i.question, shown) for i, shown in zip(items, asked, strict=True)]
+    meters = {name: grogu.build(reader, **{**options, "score": name}) for name, _ in SCORES}
+    return [_read(meters, i.question, shown) for i, shown in zip(items, asked, strict=True)]
 
 
-def _read(reader: Reader, question: Question, shown: Sequence[Context]) -> list[Reading]:
-    measured = {
-        name: grogu.build(reader, score=name).measure(question, shown) for name, _ in SCORES
-    }
-    sure = grogu.build(reader, score="entropy").confidences(question, shown)
+def _read(
+    meters: Mapping[Score, GroGU], question: Question, shown: Sequence[Context]
+) -> list[Reading]:
+    measured = {name: meter.measure(question, shown) for name, meter in meters.items()}
+    sure = meters["entropy"].confidences(question, shown)
     answers = [each.answer.text if isinstance(each, grogu.Confidence) else None for each in sure]
     verdicts = contains.build().score([Case(question, answer) for answer in answers])
     return [

@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,8 @@ from hopscope.workflows.eor import weights_file
 from hopscope.workflows.eor.voting import VotingRule
 
 NEEDS = (Need.ANSWERS, Need.PASSAGES)
+METERS = ()
+WORKFLOWS = ("eor",)
 SHARE = 0.5
 """The share of the limit for training, and as much for comparison: each question takes nine
 answers."""
@@ -61,6 +63,11 @@ KNOWN = 5
 """One question in this many asks for a fact of every world."""
 POOL = "Wiki@1,Wiki@5,SE@1,SE@5,SE@2&Wiki@2,Wiki@5@CP,PK,ReFree"
 SIMILARITIES = "em=1,nli=1"
+DEFAULT: Mapping[str, Any] = {
+    "pool": POOL,
+    "similarities": SIMILARITIES,
+    **VotingRule()._asdict(),
+}
 ENSEMBLE = "EoR"
 RIGHT = 0.8
 """From this equivalence on an answer is right, as in the paper."""
@@ -89,6 +96,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
         inputs.passages,
         learned=asked[::2],
         asked=asked[1::2],
+        options=inputs.workflow("eor", pool=POOL, similarities=SIMILARITIES),
         seed=inputs.seed,
     )
     return tabulate(compared, equivalence.build(inputs.entailment), seed=inputs.seed)
@@ -129,10 +137,14 @@ def compare(
     *,
     learned: Sequence[Question],
     asked: Sequence[Question],
+    options: Mapping[str, Any] = DEFAULT,
     seed: int,
 ) -> EnsembleComparison:
     """Learn the weights from some questions and answer the others with them. Failed questions are
     left out.
+
+    Args:
+        options: all of the workflow; sources and weights are the suite's.
 
     Raises:
         UsageError: all questions failed.
@@ -150,15 +162,14 @@ def compare(
         bm25.create(engine, index, name="SE")
 
         def answer(questions: Sequence[Question], weights: str | None = None) -> list[Run]:
-            graph = workflow.build(
-                pool=POOL, sources=f"SE=bm25:{index}", similarities=SIMILARITIES, weights=weights
-            )
+            own = {"sources": f"SE=bm25:{index}", "weights": weights}
+            graph = workflow.build(**{**options, **own})
             voting = Workflow(members.WORKFLOW, graph, {})
             runs = [answering.answer(voting, each, deps) for each in questions]
             return [each for each in runs if each.status == "ok"]
 
         practised = answer(learned)
-        weights = fitting.fit(practised, VotingRule(), seed=seed)
+        weights = fitting.fit(practised, fitting.rule_of(options), seed=seed)
         weights_file.save(file, weights)
         runs = answer(asked, str(file))
     systems = {ENSEMBLE: [case_of(each) for each in runs], **_by_member(runs)}

@@ -36,6 +36,7 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
 SIZE = 5
 """Passages of a list."""
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
+METERS = ()
 HOPS = (1, 2)
 LABELS = ("holds the answer", "gold", "eRAG")
 STATISTICS: tuple[tuple[RankCorrelation, str], ...] = (("kendall", "tau"), ("spearman", "rho"))

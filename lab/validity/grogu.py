@@ -45,6 +45,7 @@ RIVALS = {"distractor": 1, "random": 2}
 ALL_TOKENS: dict[Score, Score] = {"key_ppl": "ppl", "key_entropy": "entropy"}
 """The score over all tokens to compare each score over key tokens with."""
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
+METERS = ("grogu",)
 OTHERS = 4
 """Passages before the gold ones in Tables 2 and 3."""
 RESAMPLES = 2000
@@ -69,13 +70,17 @@ def build(inputs: SuiteInputs) -> list[Table]:
     rest = two_readers.SHOWN
     laid = [two_readers.layouts(i, inputs.distractors(i, rest - len(i.gold))) for i in two]
     bootstrap = Bootstrap(seed=inputs.seed)
-    read_alone, read_mixed = read(inputs.reader, one, alone), read(inputs.reader, two, mixed)
-    read_laid = read(inputs.reader, two, laid)
+    options = inputs.meter("grogu")
+    read_alone, read_mixed = (
+        read(inputs.reader, one, alone, options),
+        read(inputs.reader, two, mixed, options),
+    )
+    read_laid = read(inputs.reader, two, laid, options)
     others_alone: Readings | None = None
     others_laid: Readings | None = None
     if inputs.other is not None:
-        others_alone = read(inputs.other, one, alone)
-        others_laid = read(inputs.other, two, laid)
+        others_alone = read(inputs.other, one, alone, options)
+        others_laid = read(inputs.other, two, laid, options)
     return [
         wins(read_alone, bootstrap, worded(few)),
         contexts(read_mixed, bootstrap, worded(more)),

@@ -43,6 +43,7 @@ WORKFLOWS: dict[str, Callable[..., StateGraph[Any, Deps, Any, Any]]] = {
     "self_ask": self_ask.build,
     "flare": flare.build,
 }
+NO_OPTIONS: Mapping[str, Mapping[str, Any]] = {}
 KS = (1, 3, 5)
 MEASURES = {
     "exact_match": "EM",
@@ -72,17 +73,28 @@ def build(inputs: SuiteInputs) -> list[Table]:
     """Questions of one and of two hops, or those of a file."""
     asked = [item.question for item in inputs.mixed(ceil(inputs.limit * SHARE))]
     meter = inputs.seper()
-    found = [answer(inputs.reader, inputs.retriever, meter, each) for each in asked]
+    options = {name: inputs.workflow(name) for name in WORKFLOWS}
+    found = [answer(inputs.reader, inputs.retriever, meter, each, options) for each in asked]
     return [tabulate(found, equivalence.build(inputs.entailment), seed=inputs.seed)]
 
 
 def answer(
-    reader: Reader, retriever: Retriever, meter: SePer, question: Question
+    reader: Reader,
+    retriever: Retriever,
+    meter: SePer,
+    question: Question,
+    options: Mapping[str, Mapping[str, Any]] = NO_OPTIONS,
 ) -> dict[tuple[str, int], MeasuredQuestion]:
-    """Measure a question in every workflow with every k."""
+    """Measure a question in every workflow with every k.
+
+    Args:
+        options: of workflows, by their name.
+    """
     deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
     runs = {
-        (name, k): answering.answer(Workflow(name, graph(k=k), {"k": k}), question, deps)
+        (name, k): answering.answer(
+            Workflow(name, graph(**{**options.get(name, {}), "k": k}), {"k": k}), question, deps
+        )
         for name, graph in WORKFLOWS.items()
         for k in KS
     }

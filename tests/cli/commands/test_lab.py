@@ -121,6 +121,8 @@ def test_a_suite_takes_its_questions_from_a_file(
     [
         (("nonsense",), "no 'nonsense' among suites: choose from "),
         (("--corpus", "hopland"), "--corpus and --qrels go with --data FILE"),
+        (("--grade", "3"), "--grade N goes with --qrels FILE"),
+        (("item", "-o", "theta=1"), "nothing in these suites has that option"),
         (("seper", "--data", "nowhere.jsonl"), "nowhere.jsonl"),
         (("--only", "nonsense"), "no 'nonsense' among suites: choose from "),
         (("--json", "--markdown"), "--json and --markdown exclude each other"),

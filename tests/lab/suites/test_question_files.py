@@ -156,6 +156,26 @@ def test_gold_passages_are_those_of_the_corpus_that_titles_or_judgments_name(
     assert set(beir.lacks) == {Need.ANSWERS, Need.CHAINS, Need.WORLD}
 
 
+def test_a_passage_is_gold_from_the_grade_on_that_the_user_names(tmp_path: Path) -> None:
+    corpus = bm25.from_passages(
+        [Passage(id=f"p{at}", text=text) for at, text in enumerate(TEXTS)], name="c"
+    )
+    queries = lines(
+        tmp_path / "queries.jsonl",
+        {"_id": "7", "text": "Where is Alba?"},
+        {"_id": "8", "text": "Where is Bruno?"},
+    )
+    judged = tmp_path / "qrels"
+    judged.write_text("7 0 p0 1\n7 0 p2 3\n8 0 p1 2\n")
+    found = files.load(queries, corpus=corpus, labels=judged, grade=3)
+    [one] = found.known
+    assert [passage.id for passage in one.gold] == ["p2"]
+    assert one.grades == {"p0": 1, "p2": 3}
+    assert found.left_out == {"no gold passage": 1}
+    lower = files.load(queries, corpus=corpus, labels=judged)
+    assert {one.question.id: len(one.gold) for one in lower.known} == {"7": 2, "8": 1}
+
+
 def test_a_text_is_gold_whatever_id_an_index_gave_it(found: QuestionFile) -> None:
     [one] = found.questions(1, 1)
     again = one.gold[0].model_copy(update={"id": "doc-9"})
@@ -166,7 +186,7 @@ def test_a_text_is_gold_whatever_id_an_index_gave_it(found: QuestionFile) -> Non
 def test_qrels_have_one_of_two_forms(tmp_path: Path) -> None:
     file = tmp_path / "qrels"
     file.write_text("q 0 a 2\nq 0 b 0\n\nr 0 c 1\n")
-    assert qrels.read(file) == {"q": ["a"], "r": ["c"]}
+    assert qrels.read(file) == {"q": {"a": 2}, "r": {"c": 1}}
     file.write_text("q a\n")
     with pytest.raises(CorpusError, match="line 1: not `QUESTION 0 PASSAGE LABEL`"):
         qrels.read(file)

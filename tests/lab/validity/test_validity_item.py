@@ -8,23 +8,18 @@ import pytest
 from hopscope.lab.suites import worlds
 from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.table_forms.table import Table
-from hopscope.lab.validity.item import (
+from hopscope.lab.validity.item import GOLDEN, GUESS, build, by_grade, listed, tabulate
+from hopscope.lab.validity.item.selections import macro_f1, micro
+from hopscope.lab.validity.item.ways import (
     BASELINE,
     FEWEST,
-    GOLDEN,
-    GUESS,
     MOST,
     ROUNDS,
-    WAYS,
     FixedRetriever,
     Listed,
-    build,
     choices,
     judge,
-    listed,
-    macro_f1,
-    micro_f1,
-    tabulate,
+    ways,
 )
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
@@ -39,6 +34,7 @@ LISTED = [
         Question(text=f"Question {number}?", answers=("x",)),
         tuple(Passage(id=f"{number}{letter}", text=f"Text {letter}.") for letter in "abcdef"),
         frozenset({f"{number}b", f"{number}e"}),
+        {f"{number}b": 3, f"{number}e": 1},
     )
     for number in (1, 2)
 ]
@@ -48,6 +44,7 @@ NAMES = [
     "UJ-ImpA",
     "k-sampling",
     *(f"ITEM-As ({m})" for m in range(1, 6)),
+    *(f"ITEM-As implicit ({m})" for m in range(1, 6)),
     *(f"ITEM-ARs ({m})" for m in range(1, 6)),
 ]
 
@@ -69,11 +66,12 @@ def test_micro_counts_passages_and_macro_questions() -> None:
     """Three right, one wrong and two missed are vector 17; a failed run counts in neither."""
     made = [["a", "b", "x"], ["c"], None]
     golds = [{"a", "b"}, {"c", "d", "e"}, {"f"}]
-    micro, macro = micro_f1(made, golds), macro_f1(made, golds)
-    assert micro.above.sum() / micro.below.sum() == pytest.approx(2 / 3)
+    found, macro = micro(made, golds), macro_f1(made, golds)
+    values = {key: each.above.sum() / each.below.sum() for key, each in found.items()}
+    assert values == pytest.approx({"precision": 3 / 4, "recall": 3 / 5, "micro_f1": 2 / 3})
     assert macro.above.sum() / macro.below.sum() == pytest.approx((0.8 + 0.5) / 2)
-    assert micro.measured.sum() == macro.measured.sum() == 2
-    assert micro.asked.sum() == 3
+    assert found["micro_f1"].measured.sum() == macro.measured.sum() == 2
+    assert found["micro_f1"].asked.sum() == 3
 
 
 def test_a_question_for_which_nothing_is_chosen_is_missed_not_left_out() -> None:
@@ -82,14 +80,14 @@ def test_a_question_for_which_nothing_is_chosen_is_missed_not_left_out() -> None
 
 
 def test_a_reader_that_knows_the_gold_has_f1_1_by_every_way() -> None:
-    made = judge(selecting(lambda key: key[1] in "be"), LISTED, seed=0)
+    made = judge(selecting(lambda key: key[1] in "be"), LISTED, ways(), seed=0)
     assert list(made) == NAMES
     for chosen in made.values():
         assert [set(choice or ()) for choice in chosen] == [row.gold for row in LISTED]
 
 
 def test_what_cannot_be_read_chooses_nothing() -> None:
-    made = judge(Speaker(lambda request: "x"), LISTED, seed=0)
+    made = judge(Speaker(lambda request: "x"), LISTED, ways(), seed=0)
     assert all(choice == [] for chosen in made.values() for choice in chosen)
 
 
@@ -108,9 +106,9 @@ def test_one_run_tells_what_every_smaller_m_would_choose(m: int) -> None:
     """A loop that had settled is told of too: with six passages the fourth round changes
     nothing and there is no fifth."""
     reader, row = Speaker(narrowing), LISTED[0]
-    way = next(way for way in WAYS if way.name == "ITEM-As")
+    way = next(way for way in ways() if way.name == "ITEM-As")
     deps = Deps(reader, FixedRetriever(row.candidates))
-    told = choices(run(Workflow("item", way.build(MOST), {}), row.question, deps), way)
+    told = choices(run(Workflow("item", way.over(MOST), {}), row.question, deps), way)
     assert [len(choice or ()) for choice in told] == [5, 4, 3, 2, 2]
     alone = run(Workflow("item", item.build(m=m), {}), row.question, deps)
     assert choices(alone, way)[m - 1] == told[m - 1]
@@ -121,7 +119,7 @@ def test_a_run_that_failed_chose_nothing_that_could_count() -> None:
     def fail(request: GenerationRequest) -> str:
         raise ValueError("no")
 
-    made = judge(Speaker(fail), LISTED, seed=0)
+    made = judge(Speaker(fail), LISTED, ways(), seed=0)
     assert list(made) == NAMES
     assert all(choice is None for chosen in made.values() for choice in chosen)
     made = {GUESS: [row.gold for row in LISTED]} | made
@@ -146,6 +144,33 @@ def test_ways_are_compared_with_vanilla_on_the_same_questions() -> None:
     assert gain.value == pytest.approx(1 / 7)
     assert (gain.low, gain.high) == pytest.approx((0, 1 / 3))
     assert gain.measured == 2
+
+
+def test_precision_by_the_grade_that_counts() -> None:
+    """Of four chosen passages one has grade 3, two have 1 and one has none."""
+    made = {GUESS: [["1b", "1e", "1a"], ["2e"]], "failed": [None, None]}
+    table = by_grade(made, LISTED, seed=0)
+    guess, failed = table.rows
+    assert list(table.columns) == ["way", "grade_1", "grade_3"]
+    values = [cell.value for cell in guess.values() if isinstance(cell, Estimate)]
+    assert values == [3 / 4, 1 / 4]
+    assert isinstance(failed["grade_1"], Estimate)
+    assert failed["grade_1"].reason == "no run came to an end"
+
+
+def test_pointwise_judgment_leaves_out_what_cannot_do_it() -> None:
+    pointwise = {name: {"judgment": "pointwise"} for name in ("vanilla", "item")}
+    asked: list[str] = []
+
+    def say(request: GenerationRequest) -> str:
+        asked.append(task(request))
+        return "My judgment: Yes, it has utility." if "My judgment" in asked[-1] else "x"
+
+    made = judge(Speaker(say), LISTED, ways(pointwise), seed=0)
+    names = [name for name in NAMES if "ARs" not in name and name != "k-sampling"]
+    assert list(made) == names
+    assert [len(choice or ()) for choice in made["Vanilla"]] == [6, 6]
+    assert [len(choice or ()) for choice in made["ITEM-As (1)"]] == [6, 6]
 
 
 @pytest.fixture(scope="module")
@@ -198,4 +223,4 @@ def test_an_interruption_ends_the_suite_and_is_no_failed_run() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        judge(Speaker(interrupt), LISTED, seed=0)
+        judge(Speaker(interrupt), LISTED, ways(), seed=0)
