@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, Text, case, func, select, type_coerce
 
 from hopscope.runtime.types import Usage, is_timed
+from hopscope.store.database.columns import AnyText
 from hopscope.store.database.schema import (
     IS_RETRIEVAL,
     RETRIEVALS,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 NO_SHARES = ("level", "total")
 """Rules of stored credits that are no shares of a total."""
+UNESCAPED = AnyText().process_result_value
+"""The text that the driver tells of such a column."""
 _LARGEST = 1 << 20
 """More steps than a run has."""
 
@@ -45,7 +48,8 @@ def read_result_columns(
         .where(items.c.experiment == experiment, items.c.status.in_(("ok", "failed")))
         .order_by(items.c.position)
     )
-    asked, arm, run, status, answers, seconds, workflow = _columns(_rows(connection, query), 7)
+    asked, arm, run, status, told, seconds, workflow = _columns(connection, query)
+    answers = [UNESCAPED(each, connection.dialect) for each in told]
     distinct, places = _questions(connection, experiment, asked)
     at = {position: place for place, position in enumerate(labels)}
     numbers = np.array([-1 if number is None else number for number in run], np.int64)
@@ -85,7 +89,7 @@ def read_retrieval_columns(
         .where(steps.c.run.in_(_own(experiment)))
         .order_by(steps.c.run, steps.c.position)
     )
-    columns = _columns(_rows(connection, query), 5)
+    columns = _columns(connection, query)
     of, index = (np.array(column, np.int64) for column in columns[:2])
     item = _places(run, of)
     known = item >= 0
@@ -145,7 +149,7 @@ def _counts(connection: Connection, experiment: int, run: "Places") -> dict[str,
         .where(steps.c.run.in_(_own(experiment)))
         .group_by(steps.c.run)
     )
-    of, *sums = _columns(_rows(connection, query), 2 + len(names))
+    of, *sums = _columns(connection, query)
     places = _places(np.array(of, np.int64), run)
     return {
         name: np.where(places >= 0, np.append(np.array(values, float), 0.0)[places], 0.0)
@@ -165,7 +169,7 @@ def _utilities(
         _credits(experiment, provenance, credits.c.run).where(credits.c.step == WHOLE_RUN),
         [(credits.c.meter == meter) & (credits.c.rule == rule) for meter, rule in pairs],
     )
-    values = _columns(_rows(connection, query.group_by(credits.c.run)), 1 + len(pairs))
+    values = _columns(connection, query.group_by(credits.c.run))
     places = _places(run, np.array(values[0], np.int64))
     known = places >= 0
     read = {pair: np.full(len(run), np.nan) for pair in pairs}
@@ -173,7 +177,8 @@ def _utilities(
         read[pair][places[known]] = np.array(column, float)[known]
     reasons: dict[tuple[str, str], dict[int, str]] = {pair: {} for pair in pairs}
     missing = whole.with_only_columns(credits.c.run, *_names(), credits.c.reason)
-    rows = _rows(connection, missing.where(credits.c.value.is_(None)))
+    complete = all(np.isfinite(column[run >= 0]).all() for column in read.values())
+    rows = [] if complete else _rows(connection, missing.where(credits.c.value.is_(None)))
     for place, (_, rule, meter, reason) in zip(
         _places(run, np.array([row[0] for row in rows], np.int64)), rows, strict=True
     ):
@@ -202,11 +207,16 @@ def _shares(
     rules = sorted(rule for (rule,) in _rows(connection, own.distinct()))
     place = (credits.c.run, credits.c.step)
     query = _pivot(own.with_only_columns(*place), [credits.c.rule == rule for rule in rules])
-    of, step, *values = _columns(_rows(connection, query.group_by(*place)), 2 + len(rules))
+    of, step, *values = _columns(connection, query.group_by(*place))
     found = _places(_key(np.array(of, np.int64), np.array(step, np.int64)), keys)
     missing = own.with_only_columns(*place, type_coerce(credits.c.rule, Text), credits.c.reason)
     reasons: dict[str, dict[int, str]] = {rule: {} for rule in rules}
-    rows = _rows(connection, missing.where(credits.c.value.is_(None)))
+    taken = {
+        rule: np.where(found >= 0, np.append(np.array(column, float), np.nan)[found], np.nan)
+        for rule, column in zip(rules, values, strict=True)
+    }
+    complete = all(np.isfinite(column).all() for column in taken.values())
+    rows = [] if complete else _rows(connection, missing.where(credits.c.value.is_(None)))
     if rows:
         untold = _key(*(np.array([row[i] for row in rows], np.int64) for i in (0, 1)))
         by_key: dict[int, list[int]] = {}
@@ -214,10 +224,6 @@ def _shares(
             by_key.setdefault(int(keys[retrieval]), []).append(int(retrieval))
         for key, (*_, rule, reason) in zip(untold, rows, strict=True):
             reasons[rule] |= dict.fromkeys(by_key.get(int(key), []), reason)
-    taken = {
-        rule: np.where(found >= 0, np.append(np.array(column, float), np.nan)[found], np.nan)
-        for rule, column in zip(rules, values, strict=True)
-    }
     return {
         rule: Numbers(column, reasons[rule])
         for rule, column in taken.items()
@@ -266,8 +272,13 @@ def _of(column: ColumnElement[Any], experiment: int) -> Select[Any]:
     return select(column).where(items.c.experiment == experiment)
 
 
-def _columns(rows: Sequence[Any], width: int) -> list[Sequence[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
+def _columns(connection: Connection, query: Select[Any]) -> list[Sequence[Any]]:
+    """The columns of the rows as the driver tells them: a row object and a conversion for each
+    cell take as long as the query."""
+    result = connection.execute(query)
+    rows = result.cursor.fetchall() if result.cursor else []
+    result.close()
+    return list(zip(*rows, strict=True)) or [() for _ in query.selected_columns]
 
 
 def _rows(connection: Connection, query: Select[Any]) -> Sequence[Any]:

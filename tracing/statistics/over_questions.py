@@ -8,7 +8,9 @@ with a denominator of 0 was not measured.
 Intervals are those of the bootstrap over questions (BCa, Efron 1987): whole questions are drawn,
 each with all its runs, and the same ones for all columns. Shares of 0 and 1 with one run for each
 question have the interval of Clopper and Pearson (1934) instead, which is exact with few questions.
-A column whose questions are all equal has none, because resampling it has no width.
+A column whose questions are all equal has none, because resampling it has no width. Of 10,000
+questions and more, intervals and tests are those of the normal distribution
+(`tracing.statistics.large_samples`).
 
 Differences of two systems are taken question by question, over the questions measured for both.
 They are tested by McNemar's exact test (1947) if both are 0 or 1 on every question, else by
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr, ndtri
 
 from hopscope.runtime.types import Record
+from hopscope.tracing.statistics import large_samples
 from hopscope.tracing.statistics.intervals import LEVEL, Interval, clopper_pearson, quantiles
 
 Floats = NDArray[np.float64]
@@ -173,7 +176,7 @@ def estimates(columns: Sequence[Column], bootstrap: Bootstrap) -> list[Estimate]
     values, ends = _resampled([(c.above, c.below) for c in columns], bootstrap)
     results = []
     for column, value, interval in zip(columns, values, ends, strict=True):
-        method = bootstrap.method if interval else ""
+        method = _method(column.below, bootstrap) if interval else ""
         if column.shares and value is not None:
             interval = clopper_pearson(value, float(column.measured.sum()))
             method = "clopper-pearson"
@@ -199,13 +202,12 @@ def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) ->
     values, ends = _resampled(taken, bootstrap)
     tests = [_test(*pair, below) for pair, (_, below) in zip(pairs, taken, strict=True)]
     drawn = [place for place, test in enumerate(tests) if test == "randomisation"]
-    chances = bootstrap.p_values(np.stack([taken[place][0] for place in drawn])) if drawn else []
-    by_place = dict(zip(drawn, chances, strict=True))
+    by_place = dict(zip(drawn, _chances([taken[place] for place in drawn], bootstrap), strict=True))
     results = []
     for place, ((one, other), (above, below)) in enumerate(zip(pairs, taken, strict=True)):
         value, measured = values[place], int(below.sum())
         low, high = ends[place] or (None, None)
-        method = bootstrap.method if ends[place] else ""
+        method = _method(below, bootstrap) if ends[place] else ""
         p, test = None, ""
         if tests[place] == "mcnemar":
             disagreed = int((above > 0).sum()), int((above < 0).sum())
@@ -213,7 +215,7 @@ def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) ->
             low, high = bonett_price(*disagreed, measured)
             method = BONETT_PRICE
         elif tests[place] == "randomisation":
-            p, test = by_place[place], bootstrap.test
+            p, test = by_place[place]
         results.append(
             Difference(
                 value=value,
@@ -282,10 +284,50 @@ def _paired(one: Column, other: Column) -> tuple[Floats, Floats]:
     return first - second, both.astype(float)
 
 
+def _method(below: Floats, bootstrap: Bootstrap) -> str:
+    return large_samples.NORMAL if large_samples.is_large(below) else bootstrap.method
+
+
+def _chances(
+    pairs: Sequence[tuple[Floats, Floats]], bootstrap: Bootstrap
+) -> list[tuple[float, str]]:
+    """The p-value of each difference, and its test."""
+    if pairs and len(pairs[0][0]) < large_samples.LARGE:
+        found = bootstrap.p_values(np.stack([above for above, _ in pairs]))
+        return [(p, bootstrap.test) for p in found]
+    return [
+        (large_samples.p_value(above), large_samples.TEST)
+        if large_samples.is_large(below)
+        else (bootstrap.p_values(above[None, below > 0])[0], bootstrap.test)
+        for above, below in pairs
+    ]
+
+
 def _resampled(
     columns: Sequence[tuple[Floats, Floats]], bootstrap: Bootstrap
 ) -> tuple[list[float | None], list[Interval | None]]:
     """Values and intervals of (numerators, denominators)."""
+    if not columns or len(columns[0][0]) < large_samples.LARGE:
+        return _drawn(columns, bootstrap)
+    values: list[float | None] = []
+    ends: list[Interval | None] = []
+    for above, below in columns:
+        if large_samples.is_large(below):
+            value = float(above.sum() / below.sum())
+            values.append(value)
+            ends.append(large_samples.interval(value, above, below))
+        else:  # few of many questions were measured: only they are drawn
+            known = below > 0
+            [of], [end] = _drawn([(above[known], below[known])], bootstrap)
+            values.append(of)
+            ends.append(end)
+    return values, ends
+
+
+def _drawn(
+    columns: Sequence[tuple[Floats, Floats]], bootstrap: Bootstrap
+) -> tuple[list[float | None], list[Interval | None]]:
+    """The same by resampling."""
     if not columns:
         return [], []
     above = np.stack([column[0] for column in columns])  # (column, question)
