@@ -286,7 +286,7 @@ def _results(
         load_retrievals=lambda: [
             row for name in names for row in store.experiments.retrievals(name, appraisal)
         ],
-        load_runs=lambda ids: [store.load(run_id) for run_id in ids],
+        load_runs=lambda ids: list(store.load_all(ids)),
         prices=price_table.prices(prices).of,
         appraisals=appraisal_notes(
             {name: store.experiments.appraised(name) for name in names}, appraisal

@@ -117,7 +117,7 @@ class ExperimentRecords:
 def _failures(store: Store, hops: Mapping[str, int | None]) -> list[dict[str, Any]]:
     """Of runs by id, with the hops of their questions."""
     metric = answer_metric("exact_match", reader="tiny", entailment="lexical")
-    found = error_report([store.load(run) for run in hops], metric)
+    found = error_report(list(store.load_all(hops)), metric)
     groups: dict[tuple[str, int], list[AnswerErrors]] = {}
     for run in found.runs:
         for located in run.errors:

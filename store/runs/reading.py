@@ -1,6 +1,7 @@
-"""Read records of one run with one query for each table."""
+"""Read records of runs with one query for each table."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -60,13 +61,25 @@ from hopscope.store.runs.rows import (
 
 def read_run(connection: Connection, number: int) -> Run:
     """The run of this number, equal to the written one."""
-    row = connection.execute(select(runs).where(runs.c.number == number)).mappings().one()
+    [found] = read_runs(connection, [number])
+    return found
+
+
+def read_runs(connection: Connection, numbers: Sequence[int]) -> list[Run]:
+    """The runs of these numbers, in their order, with as many queries as for one."""
+    query = select(runs).where(runs.c.number.in_(numbers))
+    by_number = {row["number"]: row for row in connection.execute(query).mappings()}
+    steps_of = _steps(connection, numbers)
+    return [_run(by_number[number], steps_of[number]) for number in numbers]
+
+
+def _run(row: RowMapping, made: Sequence[Step]) -> Run:
     error = None
     if row["error_type"] is not None:
         error = RunError(type=row["error_type"], message=row["error_message"])
     question = Question(text=row["question"], answers=row["answers"], id=row["question_id"])
     own = fields(Run, row, but={"question", "steps", "error"})
-    return Run(question=question, error=error, steps=_steps(connection, number), **own)
+    return Run(question=question, error=error, steps=tuple(made), **own)
 
 
 def read_credits(connection: Connection, number: int) -> list[Credit]:
@@ -117,86 +130,96 @@ def read_appraisals(connection: Connection, number: int) -> list[Appraisal]:
     ]
 
 
-def _steps(connection: Connection, number: int) -> tuple[Step, ...]:
-    lists = _placements(connection, number)
-    by_step = _exchanges(connection, number)
-    decision_of = _decisions(connection, number)
+Place = tuple[int, int]
+"""The number of a run and the position of a step."""
+
+
+def _steps(connection: Connection, numbers: Sequence[int]) -> dict[int, list[Step]]:
+    """The steps of each run."""
+    lists = _placements(connection, numbers)
+    by_step = _exchanges(connection, numbers)
+    decision_of = _decisions(connection, numbers)
     roles = {"ranked", "new", "shown", "evidence", "dangling"}
-    return tuple(
-        Step(
+    found: dict[int, list[Step]] = defaultdict(list)
+    for row in rows_of(connection, steps, *numbers):
+        place = row["run"], row["position"]
+        step = Step(
             **fields(Step, row, but=roles | {"exchanges", "decision", "usage"}),
-            **{role: lists[row["position"], role] for role in roles},
-            exchanges=tuple(by_step[row["position"]]),
-            decision=decision_of.get(row["position"]),
+            **{role: lists[place, role] for role in roles},
+            exchanges=tuple(by_step[place]),
+            decision=decision_of.get(place),
             usage=usage_of(row),
         )
-        for row in rows_of(connection, steps, number)
-    )
+        found[row["run"]].append(step)
+    return found
 
 
-def _decisions(connection: Connection, number: int) -> dict[int, Decision]:
-    """Decisions of the steps, by position."""
+def _decisions(connection: Connection, numbers: Sequence[int]) -> dict[Place, Decision]:
+    """Decisions of the steps."""
     return {
-        row["step"]: Decision(**fields(Decision, row, but={"usage"}), usage=usage_of(row))
-        for row in rows_of(connection, decisions, number)
+        (row["run"], row["step"]): Decision(
+            **fields(Decision, row, but={"usage"}), usage=usage_of(row)
+        )
+        for row in rows_of(connection, decisions, *numbers)
     }
 
 
-def _placements(connection: Connection, number: int) -> dict[tuple[int, str], Any]:
-    """The lists of passages and keys of the steps, by position and role."""
-    held = _passages(connection, number)
-    lists: dict[tuple[int, str], list[Any]] = defaultdict(list)
-    for row in rows_of(connection, placements, number):
+def _placements(connection: Connection, numbers: Sequence[int]) -> dict[tuple[Place, str], Any]:
+    """The lists of passages and keys of the steps, by role."""
+    held = _passages(connection, numbers)
+    lists: dict[tuple[Place, str], list[Any]] = defaultdict(list)
+    for row in rows_of(connection, placements, *numbers):
         role, item = row["role"], row["key"]
         if row["listing"] is not None:
             passage = held[row["listing"]]
             item = passage if role in ("ranked", "evidence") else passage.key
         if role == "ranked":
             item = Hit(passage=item, score=row["score"])
-        lists[row["step"], role].append(item)
+        lists[(row["run"], row["step"]), role].append(item)
     return lists
 
 
-def _passages(connection: Connection, number: int) -> dict[int, Passage]:
-    """The passages of a run by the number of their listing."""
+def _passages(connection: Connection, numbers: Sequence[int]) -> dict[int, Passage]:
+    """The passages of the runs by the number of their listing."""
     query = (
         select(listings.c.number, listings.c.id, listings.c.source, passages.c.title)
         .add_columns(passages.c.text)
         .join(passages, passages.c.number == listings.c.passage)
-        .where(listings.c.number.in_(_distinct(placements, "listing", number)))
+        .where(listings.c.number.in_(_distinct(placements, "listing", numbers)))
     )
     rows = connection.execute(query).mappings()
     return {row["number"]: Passage(**fields(Passage, row)) for row in rows}
 
 
-def _exchanges(connection: Connection, number: int) -> dict[int, list[Exchange]]:
-    """The exchanges of the steps, by position."""
-    by_number = _prompts(connection, number)
-    replies: dict[tuple[int, int], list[Generation]] = defaultdict(list)
-    for row in rows_of(connection, generations, number):
+def _exchanges(connection: Connection, numbers: Sequence[int]) -> dict[Place, list[Exchange]]:
+    """The exchanges of the steps."""
+    by_number = _prompts(connection, numbers)
+    replies: dict[tuple[Place, int], list[Generation]] = defaultdict(list)
+    for row in rows_of(connection, generations, *numbers):
         generation = Generation(
             **fields(Generation, row, but={"usage", "thought", "refused"}),
             usage=usage_of(row),
             thought=_thought(row),
             refused=row["refused"] or (),
         )
-        replies[row["step"], row["exchange"]].append(generation)
-    result: dict[int, list[Exchange]] = defaultdict(list)
-    for row in rows_of(connection, exchanges, number):
+        replies[(row["run"], row["step"]), row["exchange"]].append(generation)
+    result: dict[Place, list[Exchange]] = defaultdict(list)
+    for row in rows_of(connection, exchanges, *numbers):
         own = fields(GenerationRequest, row, but={"prompt"})
+        place = row["run"], row["step"]
         exchange = Exchange(
             request=GenerationRequest(prompt=by_number[row["prompt"]], **own),
-            generations=tuple(replies[row["step"], row["position"]]),
+            generations=tuple(replies[place, row["position"]]),
             seconds=row["seconds"],
             span_id=row["span_id"],
         )
-        result[row["step"]].append(exchange)
+        result[place].append(exchange)
     return result
 
 
-def _prompts(connection: Connection, number: int) -> dict[int, Prompt]:
-    """The prompts of a run by number."""
-    wanted = _distinct(exchanges, "prompt", number)
+def _prompts(connection: Connection, numbers: Sequence[int]) -> dict[int, Prompt]:
+    """The prompts of the runs by number."""
+    wanted = _distinct(exchanges, "prompt", numbers)
     query = (
         select(messages.c.prompt, messages.c.role, texts.c.text)
         .join(texts, texts.c.number == messages.c.text)
@@ -215,8 +238,8 @@ def _prompts(connection: Connection, number: int) -> dict[int, Prompt]:
     }
 
 
-def _distinct(table: Table, column: str, number: int) -> Select[tuple[int]]:
-    return select(table.c[column]).where(table.c.run == number).distinct()
+def _distinct(table: Table, column: str, numbers: Sequence[int]) -> Select[tuple[int]]:
+    return select(table.c[column]).where(table.c.run.in_(numbers)).distinct()
 
 
 def _thought(row: RowMapping) -> Thought | None:

@@ -12,9 +12,9 @@ PREFIX = "of_"
 """Before the names of a second table's columns, in queries that join two."""
 
 
-def rows_of(connection: Connection, table: Table, run: int) -> Sequence[RowMapping]:
-    """A run's rows by column key, in order."""
-    query = select(table).where(table.c.run == run).order_by(*table.primary_key)
+def rows_of(connection: Connection, table: Table, *runs: int) -> Sequence[RowMapping]:
+    """The runs' rows by column key, in order."""
+    query = select(table).where(table.c.run.in_(runs)).order_by(*table.primary_key)
     return connection.execute(query).mappings().all()
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hopscope.runtime.errors import StoreError
+from hopscope.runtime.errors import MissingRunError, StoreError
 from hopscope.runtime.types import Credit, Passage, Run, RunError, Step
 from hopscope.store.store import Store
 from tests.store.run_examples import STARTED, a_run, counts, credits_of
@@ -22,6 +22,17 @@ def test_a_run_comes_back_equal(store: Store) -> None:
     store.save(run)
     assert store.load(run.id) == run
     assert store.verify() == []
+
+
+def test_many_runs_come_back_equal_in_the_order_asked(store: Store) -> None:
+    """Each with its own steps, prompts and passages, though their numbers are alike."""
+    runs = [a_run(f"run-{i}", hops=1 + i % 3, k=1 + i % 2) for i in range(4)]
+    for run in runs:
+        store.save(run)
+    ids = ["run-2", "run-0", "run-3"]
+    assert [*store.load_all(ids)] == [runs[2], runs[0], runs[3]]
+    with pytest.raises(MissingRunError, match="no run 'run'"):
+        list(store.load_all(["run-0", "run"]))
 
 
 @shared_store

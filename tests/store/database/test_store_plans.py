@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hopscope.store.plans import plans
@@ -16,6 +17,7 @@ ACTS: dict[str, Act] = {
     "ls": lambda store: store.runs(20),
     "latest": lambda store: store.latest(),
     "load": lambda store: store.load("run-0"),
+    "load all": lambda store: list(store.load_all(["run-0", "run-1"])),
     "credits": lambda store: store.credits("run-0"),
     "appraisals": lambda store: store.appraisals("run-0"),
     "save": lambda store: store.save(a_run("new")),
@@ -25,6 +27,11 @@ ACTS: dict[str, Act] = {
     "item appraisals": lambda store: store.experiments.appraisals("towns"),
     "figures": lambda store: store.experiments.result_rows("towns"),
     "retrievals": lambda store: store.experiments.retrievals("towns"),
+    "columns": lambda store: store.experiments.result_columns("towns", 1),
+    "retrieval columns": lambda store: store.experiments.retrieval_columns(
+        "towns", 1, "seper", np.array([1, 2, 3])
+    ),
+    "run ids": lambda store: store.experiments.run_ids([1, 2]),
     "progress": lambda store: store.experiments.progress("towns"),
     "claim": lambda store: store.experiments.claim(1, 1),
 }
