@@ -64,6 +64,23 @@ class MoreSamples(Protocol):
         ...
 
 
+@runtime_checkable
+class PrefixReader(Protocol):
+    """A capability of some readers: to keep what they have read of a prompt for the next one."""
+
+    def prompt_ids(self, request: GenerationRequest) -> tuple[int, ...]:
+        """The tokens of the request's prompt.
+
+        Raises:
+            ReaderError: the prompt cannot be rendered.
+        """
+        ...
+
+    def reusable(self, ids: tuple[int, ...], earlier: tuple[int, ...]) -> int:
+        """The number of tokens of a prompt that need not be read again after an earlier one."""
+        ...
+
+
 class BranchRequest(NamedTuple):
     """A request for all continuations, by one token, of a reply that begins with `token_ids`."""
 

@@ -142,7 +142,8 @@ class Usage(Record):
     thinking_tokens: int = 0
     """Output tokens of thoughts, which are no part of an answer."""
     cached_tokens: int = 0
-    """Prompt tokens from the server's cache, which it bills at a lower price."""
+    """Prompt tokens that need not be read again: those that a server bills as cached; of a model in
+    this process those with which an earlier request of the run begins, if it keeps them."""
     uncounted: int = 0
     """Calls without a full count of tokens: the counts above are too low by an unknown number."""
 
@@ -160,10 +161,14 @@ class Usage(Record):
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    def weighed(self, cached: float) -> float:
+        """Tokens, of which each cached one counts `cached`, from 0 to 1."""
+        return self.tokens - (1 - cached) * self.cached_tokens
+
 
 class ForwardCounts(Record):
-    """Forward passes of a model. They are no part of `Usage`: reuse depends on earlier requests,
-    and the record of a run must not."""
+    """Forward passes of a model. They are no part of `Usage`: reuse depends on the requests of
+    other runs, and the record of a run must not."""
 
     passes: int = 0
     tokens: int = 0

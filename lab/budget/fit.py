@@ -85,8 +85,12 @@ def fit(
     budget: float,
     fitting: Fitting | None = None,
     source: str = "",
+    cached: float = 1.0,
 ) -> LearnedPolicy:
     """Learn from paths a policy that spends `budget` tokens per question on average.
+
+    Args:
+        cached: what a cached prompt token counts in the paths.
 
     Raises:
         UsageError: there are too few paths, or the budget does not even pay for stopping at once.
@@ -105,13 +109,13 @@ def fit(
         "estimator": f"out of bag, {fitting.trees} trees",
     }
     its = {"workflow": workflow, "reader": reader, "budget": budget}
-    found = value_file(chosen, utility=utility).model_copy(
+    found = value_file(chosen, utility=utility, cached=cached).model_copy(
         update={**its, "plans": plans(paths, fitting), "learned": figures}
     )
     return LearnedPolicy(found, outcomes)
 
 
-def value_file(outcome: PriceOutcome, *, utility: str) -> ValueFile:
+def value_file(outcome: PriceOutcome, *, utility: str, cached: float = 1.0) -> ValueFile:
     """The policy of one price, without the names of workflow and reader."""
     return ValueFile(
         workflow="",
@@ -119,6 +123,7 @@ def value_file(outcome: PriceOutcome, *, utility: str) -> ValueFile:
         utility=utility,
         budget=outcome.tokens,
         price=outcome.price,
+        cached=None if cached == 1 else cached,
         signals=NAMES,
         heads=outcome.heads,
     )

@@ -71,6 +71,7 @@ def learn(
             budget=tokens,
             fitting=Fitting(seed=seed),
             source=source,
+            cached=walks.cached,
         ).file
     elif kind == "classifier":
         learned = classify.learn(paths, workflow=name, reader=reader, source=source)

@@ -1,8 +1,9 @@
 """A question's path: the utility and cost of stopping after each of its retrievals.
 
 Invariant: `stops[t]` is the result of stopping after t retrievals; the last one is the workflow's
-own end. A policy that refuses one retrieval ends the loop of `ircot` and `iter_retgen`, so its
-result is one of the stops.
+own end. A policy that refuses one retrieval ends the loop of `ircot`, `iter_retgen`, `self_ask` and
+`search_agent`, so its result is one of the stops. FLARE writes on and may ask again: there a stop
+refuses all later searches, too, as `value` does.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,11 +11,13 @@ from typing import NamedTuple
 
 from pydantic import Field, model_validator
 
+from hopscope.lab.budget.ends import own_tokens, seconds_of
 from hopscope.runtime.ports import Moment, Policy, Reader
-from hopscope.runtime.types import Question, Record, Run, Step
+from hopscope.runtime.types import Question, Record, Run
 from hopscope.tracing.signals.gathering import STAGES, Stage, gather
 from hopscope.tracing.wrappers.cached import CachedReader
 from hopscope.tracing.wrappers.metered import MeteredReader
+from hopscope.tracing.wrappers.prefix_counting import PrefixCountingReader
 
 Utility = Callable[[Run], float]
 """The utility of a run's answer, in [0, 1]."""
@@ -24,8 +27,9 @@ class Stop(Record):
     """The result of stopping at one point."""
 
     utility: float
-    tokens: int
-    """Tokens of the whole run in this case, with its answer, without the cost of deciding."""
+    tokens: float
+    """Tokens of the whole run in this case, with its answer, without the cost of deciding; cached
+    ones by their weight."""
     seconds: float | None = None
     """The same in seconds; None if they were not measured."""
 
@@ -38,7 +42,7 @@ class Path(Record):
     stops: tuple[Stop, ...] = Field(min_length=1)
     known: tuple[dict[str, float], ...]
     """The signals before each retrieval."""
-    asked: tuple[dict[Stage, int], ...]
+    asked: tuple[dict[Stage, float], ...]
     """Tokens that the signals of each stage cost, given those of the stage before and the run's
     record."""
 
@@ -72,21 +76,29 @@ def moments(run: Run) -> list[Moment]:
     return found
 
 
-def path(runs: Sequence[Run], reader: Reader, utility: Utility, kind: str = "") -> Path:
+def path(
+    runs: Sequence[Run], reader: Reader, utility: Utility, kind: str = "", *, cached: float = 1.0
+) -> Path:
     """From the runs with 0, 1, ... retrievals at most, the last of them without a limit.
 
     Args:
         runs: in that order; all on one question.
         reader: gives the signals; what it is asked is counted.
+        cached: what a cached prompt token counts.
 
     Raises:
         ReaderError: the model failed.
     """
     *_, native = runs
     shared = CachedReader(reader)
-    seen = [looked(moment, shared) for moment in moments(native)]
+    seen = [looked(moment, shared, cached=cached) for moment in moments(native)]
     stops = tuple(
-        Stop(utility=utility(r), tokens=_own(r), seconds=seconds_of(r.steps)) for r in runs
+        Stop(
+            utility=utility(r),
+            tokens=own_tokens(r.steps, cached=cached),
+            seconds=seconds_of(r.steps),
+        )
+        for r in runs
     )
     return Path(
         question=native.question,
@@ -101,31 +113,22 @@ class Looked(NamedTuple):
     """The signals of one moment, and the tokens of each stage."""
 
     known: dict[str, float]
-    asked: dict[Stage, int]
+    asked: dict[Stage, float]
 
 
-def looked(moment: Moment, reader: Reader) -> Looked:
-    """Compute all signals. The reader's cached replies count as requests, too.
+def looked(moment: Moment, reader: Reader, *, cached: float = 1.0) -> Looked:
+    """Compute all signals. Replies that the reader has kept count as requests, too.
 
     Raises:
         ReaderError: the model failed.
     """
-    metered = MeteredReader(reader)
+    metered = MeteredReader(PrefixCountingReader(reader, moment.steps))
     remembering = CachedReader(metered)
     found = Looked({}, {})
     for stage in STAGES:
         found.known.update(gather(stage, moment, remembering))
-        found.asked[stage] = metered.take().tokens
+        found.asked[stage] = metered.take().weighed(cached)
     return found
-
-
-def _own(run: Run) -> int:
-    """Tokens of the workflow, without its policy."""
-    return run.usage.tokens - sum(s.decision.usage.tokens for s in run.steps if s.decision)
-
-
-def seconds_of(steps: Sequence[Step]) -> float:
-    return sum(step.seconds for step in steps)
 
 
 class Simulated(Record):
@@ -133,20 +136,34 @@ class Simulated(Record):
 
     stop: int
     """Retrievals."""
-    tokens: int
-    """Tokens of the run, including the policy's decisions."""
+    tokens: float
+    """Tokens of the run, including the policy's decisions; cached ones by their weight."""
     utility: float
 
 
-def simulate(policy: Policy, found: Path, at: Sequence[Moment], reader: Reader) -> Simulated:
+def simulate(
+    policy: Policy,
+    found: Path,
+    at: Sequence[Moment],
+    reader: Reader,
+    *,
+    cached: float = 1.0,
+) -> Simulated:
     """The stop that a policy would have chosen on a path; its requests count.
 
     Args:
         at: the moments of the path's native run.
+        cached: what a cached prompt token counts.
     """
-    metered = MeteredReader(reader)
+    counting = PrefixCountingReader(reader)
+    metered = MeteredReader(counting)
     remembering = CachedReader(metered)  # what a run has in its record
-    refused = (i for i, each in enumerate(at) if not policy.decide(each, remembering).retrieve)
-    stop = next(refused, found.retrievals)
-    chosen, deciding = found.stops[stop], metered.take().tokens
+    stop, known = found.retrievals, 0
+    for number, moment in enumerate(at):
+        counting.recall(moment.steps[known:])
+        known = len(moment.steps)
+        if not policy.decide(moment, remembering).retrieve:
+            stop = number
+            break
+    chosen, deciding = found.stops[stop], metered.take().weighed(cached)
     return Simulated(stop=stop, tokens=chosen.tokens + deciding, utility=chosen.utility)

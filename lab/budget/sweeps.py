@@ -5,7 +5,7 @@ to learn from, the questions are dealt into two halves, and what is learned on o
 other.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -79,22 +79,28 @@ def sweep(
     fitting: Fitting,
     train: Sequence[Path] = (),
     seed: int = 0,
+    cached: float = 1.0,
+    settings: Mapping[str, tuple[str, ...]] = SETTINGS,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Swept:
     """All policies on all paths; `reader` should cache its replies.
 
     Args:
         train: other questions to learn from.
+        cached: what a cached prompt token counts, as in the paths.
+        settings: the policies without learning, by name.
     """
     paths = [each.path for each in walked]
     found: list[Sweep] = []
     missing: dict[str, str] = {}
-    for name, settings in SETTINGS.items():
+    for name, values in settings.items():
         progress(name)
         try:
             rows = [
-                _simulated(name, setting, [_built(name, setting)] * len(walked), walked, reader)
-                for setting in settings
+                _simulated(
+                    name, setting, [_built(name, setting)] * len(walked), walked, reader, cached
+                )
+                for setting in values
             ]
         except ReaderError as error:
             missing[name] = str(error)
@@ -113,7 +119,7 @@ def sweep(
         rows = []
         for place, (setting, _) in enumerate(learned[0]):
             chosen = [learned[h % len(learned)][place][1] for h in half]
-            rows.append(_simulated(name, setting, chosen, walked, reader))
+            rows.append(_simulated(name, setting, chosen, walked, reader, cached))
         found.append(_joined(name, rows))
     return Swept(
         never=_ends("never", paths, lambda p: 0),
@@ -135,12 +141,17 @@ def _built(name: str, setting: str) -> Policy:
 
 
 def _simulated(
-    name: str, setting: str, chosen: Sequence[Policy], walked: Sequence[Walked], reader: Reader
+    name: str,
+    setting: str,
+    chosen: Sequence[Policy],
+    walked: Sequence[Walked],
+    reader: Reader,
+    cached: float,
 ) -> _Row:
     return _Row(
         f"{name}:{setting}" if setting else name,
         [
-            simulate(policy, each.path, each.moments, reader)
+            simulate(policy, each.path, each.moments, reader, cached=cached)
             for policy, each in zip(chosen, walked, strict=True)
         ],
     )

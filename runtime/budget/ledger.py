@@ -13,6 +13,7 @@ from typing import Literal, Self
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from hopscope.runtime import validation
+from hopscope.runtime.budget.kept_prefixes import KeptPrefixes
 from hopscope.runtime.budget.prices import Price
 from hopscope.runtime.errors import BudgetExceededError, ReaderError, UsageError
 from hopscope.runtime.types import Record, Step, StopReason, Usage
@@ -70,10 +71,14 @@ class Ledger:
     """The call with most tokens so far; as much is reserved for the answer."""
     slowest: float = 0.0
     """Seconds of the longest call so far."""
+    prefixes: KeptPrefixes = field(default_factory=KeptPrefixes)
+    """The prompts so far, by which cached tokens are counted."""
     _begun: float = field(default_factory=perf_counter)
 
     def recall(self, steps: Iterable[Step]) -> None:
-        """Add the usage of the steps of an earlier part."""
+        """Add the usage and the prompts of the steps of an earlier part."""
+        steps = tuple(steps)
+        self.prefixes.recall(steps)
         for step in steps:
             self.queries += queries(step)
             self.before += step.seconds

@@ -122,6 +122,7 @@ class _RecordingReader:
         began = perf_counter()
         with spans.generations(self.inner.name, requests, capture=self.capture) as finish:
             replies = self.inner.generate(requests)
+            replies = self.account.ledger.prefixes.counted(self.inner, requests, replies)
             span_ids = finish(replies)
         share = (perf_counter() - began) / max(1, len(requests))
         for request, generations, span_id in zip(requests, replies, span_ids, strict=True):

@@ -71,6 +71,10 @@ class Decoder:
         """The forward passes so far."""
         return self._forwarder.counted
 
+    def reusable(self, ids: Tokens, earlier: Tokens) -> int:
+        """The tokens of a prompt that need not be read again after an earlier one."""
+        return self._prefill.reusable(ids, earlier)
+
     def forget(self) -> None:
         """Drop all cached prefixes, so that the next computation starts afresh."""
         self._prefill.tree.clear()

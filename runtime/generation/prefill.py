@@ -73,6 +73,13 @@ class Prefill:
                 passes.append(made)
         return passes
 
+    def reusable(self, ids: Tokens, earlier: Tokens) -> int:
+        """The tokens of a sequence that need not be read again after an earlier one, whose keys and
+        values are cached."""
+        if not self.tree.limit:
+            return 0
+        return _worth(common(ids, earlier), UnreadSequence(ids))
+
     def rows(
         self,
         passes: Sequence[Pass],
@@ -100,14 +107,10 @@ class Prefill:
         return cache, mask
 
     def _match(self, wanted: UnreadSequence) -> Match:
-        """The cached part of a sequence, which need not be read.
-
-        A few tokens are read again: a pass that begins at the first token needs no mask, so that
-        attention computes only the half of its square below the diagonal.
-        """
+        """The cached part of a sequence, which need not be read."""
         match = self.tree.match(wanted.ids)
-        tokens = min(match.tokens, len(wanted.ids) - wanted.logits)
-        return Match(tokens, match.runs) if tokens > PASS else Match(0, ())
+        tokens = _worth(match.tokens, wanted)
+        return Match(tokens, match.runs) if tokens else Match(0, ())
 
     def _next(
         self, wanted: Sequence[UnreadSequence], left: list[int], matches: dict[int, Match]
@@ -169,6 +172,16 @@ class Prefill:
         keep = max(wanted[i].logits for i in members)
         logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
         return Pass(members, cache, mask, logits)
+
+
+def _worth(cached: int, wanted: UnreadSequence) -> int:
+    """How many of the cached tokens at the beginning of a sequence are not read again.
+
+    A few are: a pass that begins at the first token needs no mask, so that attention computes only
+    the half of its square below the diagonal.
+    """
+    tokens = min(cached, len(wanted.ids) - wanted.logits)
+    return tokens if tokens > PASS else 0
 
 
 def after(passes: Sequence[Pass]) -> Tensor:

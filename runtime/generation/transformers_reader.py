@@ -91,6 +91,14 @@ class TransformersReader:
         self._decoder.decode(work)
         return [[draft.generation() for draft in samples] for samples in drafts]
 
+    def prompt_ids(self, request: GenerationRequest) -> tuple[int, ...]:
+        """The tokens of the request's prompt; see the port."""
+        return tuple(self._renderer.prompt_ids(request.prompt, request.thought))
+
+    def reusable(self, ids: tuple[int, ...], earlier: tuple[int, ...]) -> int:
+        """The tokens of a prompt that need not be read again after an earlier one; see the port."""
+        return 0 if must_be_alone() else self._decoder.reusable(ids, earlier)
+
     @property
     def habit(self) -> Habit:
         """Whether and how the model thinks."""

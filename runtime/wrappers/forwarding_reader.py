@@ -1,13 +1,20 @@
 """The base of readers around another reader: it can do what the wrapped one can.
 
-A reader that cannot draw more samples, or cannot branch, has no such method; a wrapper around it
-has None there. `isinstance(reader, MoreSamples)` and `isinstance(reader, BranchingReader)` hold for
-a wrapper as for the reader in it.
+A reader that cannot draw more samples, cannot branch, or keeps no prefixes, has no such method; a
+wrapper around it has None there. `isinstance` with `MoreSamples`, `BranchingReader` and
+`PrefixReader` holds for a wrapper as for the reader in it.
 """
 
 from collections.abc import Callable, Sequence
 
-from hopscope.runtime.ports import Branch, BranchingReader, BranchRequest, MoreSamples, Reader
+from hopscope.runtime.ports import (
+    Branch,
+    BranchingReader,
+    BranchRequest,
+    MoreSamples,
+    PrefixReader,
+    Reader,
+)
 from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
 
 
@@ -17,12 +24,16 @@ class ForwardingReader:
 
     more: Callable[..., list[list[Generation]]] | None
     branch: Callable[[Sequence[BranchRequest]], list[list[Branch]]] | None
+    prompt_ids: Callable[[GenerationRequest], tuple[int, ...]] | None
+    reusable: Callable[[tuple[int, ...], tuple[int, ...]], int] | None
 
     def __init__(self, reader: Reader) -> None:
         self.name = reader.name
         self._reader = reader
         self.more = self._more if isinstance(reader, MoreSamples) else None
         self.branch = self._branch if isinstance(reader, BranchingReader) else None
+        self.prompt_ids = reader.prompt_ids if isinstance(reader, PrefixReader) else None
+        self.reusable = reader.reusable if isinstance(reader, PrefixReader) else None
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         """Continuations of each request; see the port."""

@@ -101,6 +101,8 @@ class ValueFile(LearnedFile):
     """The mean tokens per question for which `price` was chosen."""
     price: float = Field(ge=0)
     """The utility that a token must bring."""
+    cached: float | None = Field(default=None, ge=0, le=1)
+    """What a cached prompt token counts in all tokens of this file; None where it counts as 1."""
     signals: tuple[str, ...] = Field(min_length=1)
     """The inputs of the forests, in order."""
     heads: tuple[Head, ...] = Field(min_length=1)

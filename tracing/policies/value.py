@@ -10,6 +10,9 @@ runs. The price is set so that the mean spend of those runs meets the budget.
 
 Signals cost, too. Free signals come first; the reader writes a draft, and then drafts are compared,
 only if the decision is in doubt, by margins that are fitted as well.
+
+A refusal is final. Most workflows end with it; FLARE writes on and may ask again, but what is
+learned is the worth of going on against that of searching no more.
 """
 
 from dataclasses import dataclass
@@ -21,6 +24,8 @@ from hopscope.tracing.learned.files import read
 from hopscope.tracing.learned.value_file import ValueFile
 from hopscope.tracing.signals.gathering import gather
 from hopscope.tracing.wrappers.cached import CachedReader
+
+FINAL = "an earlier search was declined, and that is final"
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class ValuePolicy:
         if self.file.always:
             reason = f"no price keeps the promise {self.file.promise}: it always retrieves"
             return Decision(policy=self.name, retrieve=True, reason=reason)
+        if any(step.declined for step in moment.steps):
+            return Decision(policy=self.name, retrieve=False, reason=FINAL)
         head = self.file.head(moment.retrievals)
         known: dict[str, float] = {}
         remembering = CachedReader(reader)  # the draft is needed by two stages

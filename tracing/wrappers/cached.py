@@ -68,6 +68,11 @@ class CachedReader(ForwardingReader):
         self._scored: _Memory[ScoreRequest, Scored] = _Memory(size)
         self._drawn: _Memory[tuple[GenerationRequest, int], list[Generation]] = _Memory(size)
         self._branches: _Memory[BranchRequest, list[Branch]] = _Memory(min(size, BRANCHES))
+        self._rendered: _Memory[GenerationRequest, tuple[int, ...]] = _Memory(size)
+        if (render := self.prompt_ids) is not None:
+            self.prompt_ids = lambda request: self._rendered.answer(
+                [request], lambda new: [render(each) for each in new]
+            )[0]
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         return self._generated.answer(requests, super().generate)

@@ -14,7 +14,7 @@ from typing import Literal
 from langgraph.graph import START
 
 from hopscope.runtime.components import Count, Share
-from hopscope.runtime.execution.state import Deps, merge
+from hopscope.runtime.execution.state import Deps, declined, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.types import Generation
 from hopscope.workflows.flare import drafting, questions
@@ -53,9 +53,15 @@ def formulate(
 
 
 @step("generate")
-def generate(state: FlareState, deps: Deps, *, limit: Limit) -> FlareUpdate:
-    """Write the sentence again, with the new documents."""
-    return append(state, drafting.write(state, deps, limit), max_tokens=limit.answer)
+def generate(
+    state: FlareState, deps: Deps, *, limit: Limit, variant: drafting.Variant
+) -> FlareUpdate:
+    """Write the sentence again, with the new documents. Where the search was declined, there are
+    none, and the draft that was written with the same documents stands."""
+    draft = state["draft"]
+    if draft is None or variant == "paper" or not declined(state):
+        draft = drafting.write(state, deps, limit)
+    return append(state, draft, max_tokens=limit.answer)
 
 
 def after_retrieval(state: FlareState) -> Literal["look_ahead", "generate"]:
@@ -97,7 +103,7 @@ def build(
     graph.add_node("retrieve", retrieve(k=k))
     graph.add_node("look_ahead", look_ahead(limit=limit, theta=theta, variant=variant))
     graph.add_node("formulate", formulate(query=query, beta=beta, expand=expand))
-    graph.add_node("generate", generate(limit=limit))
+    graph.add_node("generate", generate(limit=limit, variant=variant))
     graph.add_edge(START, "retrieve")
     graph.add_conditional_edges("retrieve", after_retrieval)
     graph.add_conditional_edges("look_ahead", after_draft)

@@ -105,6 +105,8 @@ def _check_value(
         raise UsageError("give the experiment whose runs to check the policy on, and no --outcomes")
     file = read(ValueFile, path, workflow=None, reader=None)
     checking.promise_of(file)
-    walks = of_experiment(db, experiment, workflow, Worth(file.utility).value)
+    weight = 1.0 if file.cached is None else file.cached
+    worth = Worth(file.utility)
+    walks = of_experiment(db, experiment, workflow, worth.value, cached=weight)
     read(ValueFile, path, workflow=walks.workflow, reader=walks.reader.name)
     return checking.check_paths(file, [each.path for each in walks.paths], source=experiment)

@@ -10,7 +10,7 @@ import typer
 from hopscope.api import parts
 from hopscope.api.views import render
 from hopscope.cli.commands.budget import routers
-from hopscope.cli.commands.budget.options import ArmName, PolicyKind, Utility, Worth
+from hopscope.cli.commands.budget.options import ArmName, CachedWeight, PolicyKind, Utility, Worth
 from hopscope.cli.options import code_options, outcomes
 from hopscope.cli.options.help import BUDGET, PLACES, SELECTION
 from hopscope.cli.options.measuring import Seed
@@ -108,6 +108,7 @@ def fit(
     prices: PricesFile = None,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
+    cached: CachedWeight = 1.0,
     file: code_options.Files = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -155,7 +156,7 @@ def fit(
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
-    found = of_experiment(db, experiment, workflow, utility.value)
+    found = of_experiment(db, experiment, workflow, utility.value, cached=cached)
     render.progress(f"learning from {len(found.paths)} questions")
     settings: dict[str, Any] = {"utility": utility.value, "seed": seed, "source": experiment}
     if risks:

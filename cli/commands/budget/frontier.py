@@ -8,7 +8,7 @@ import typer
 
 from hopscope.api.views import render
 from hopscope.cli.commands.budget import routers
-from hopscope.cli.commands.budget.options import ArmName, Utility, Worth
+from hopscope.cli.commands.budget.options import ArmName, CachedWeight, Utility, Worth
 from hopscope.cli.options import code_options, outcomes
 from hopscope.cli.options.help import BUDGET, MEASURING, PLACES
 from hopscope.cli.options.measuring import Seed
@@ -59,6 +59,7 @@ def frontier(
     prices: PricesFile = None,
     workflow: ArmName = None,
     utility: Utility = Worth.correctness,
+    cached: CachedWeight = 1.0,
     file: code_options.Files = None,
     by: Annotated[
         Axis, typer.Option(help="The cost to save.", envvar="HOPSCOPE_BUDGET_BY")
@@ -108,9 +109,14 @@ def frontier(
     if experiment is None:
         raise UsageError("give an experiment, or --outcomes FILE and --policy route:FILE")
     check_free([plot] if plot else [], overwrite=overwrite)
-    found = of_experiment(db, experiment, workflow, utility.value)
+    found = of_experiment(db, experiment, workflow, utility.value, cached=cached)
     swept = sweep(
-        found.paths, found.reader, fitting=Fitting(seed=seed), seed=seed, progress=render.progress
+        found.paths,
+        found.reader,
+        fitting=Fitting(seed=seed),
+        seed=seed,
+        cached=cached,
+        progress=render.progress,
     )
     render.progress("resampling")
     compared = swept.compared(by.value, resamples=resamples, seed=seed)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hopscope.cli.options.help import MEASURING, SELECTION
+from hopscope.cli.options.help import BUDGET, MEASURING, SELECTION
 
 
 class PolicyKind(StrEnum):
@@ -34,9 +34,22 @@ ArmName = Annotated[
 Utility = Annotated[
     Worth,
     typer.Option(
-        help="The worth of stopping: correctness of the short answer there, or seper, the "
-        "measured belief in the right answer.",
+        help="The worth of stopping: correctness of the answer there, or seper, the measured "
+        "belief in the right answer.",
         envvar="HOPSCOPE_UTILITY",
         rich_help_panel=MEASURING,
+    ),
+]
+CachedWeight = Annotated[
+    float,
+    typer.Option(
+        "--cached",
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Of an experiment: what a prompt token from a cache counts, from 0 to 1; by default "
+        "as much as another. A draft whose prompt the reader has just read then costs little.",
+        envvar="HOPSCOPE_BUDGET_CACHED",
+        rich_help_panel=BUDGET,
     ),
 ]

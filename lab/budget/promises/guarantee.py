@@ -66,6 +66,7 @@ def learn_promised(
         utility=utility,
         fitting=Fitting(seed=seed),
         source=source,
+        cached=walks.cached,
     )
     return LearnedPolicy("value", found, len(walks.paths))
 
@@ -79,9 +80,13 @@ def learn(
     utility: str,
     fitting: Fitting | None = None,
     source: str = "",
+    cached: float = 1.0,
 ) -> ValueFile:
     """Learn from paths the cheapest policy that keeps all limits; one that always retrieves, if no
     price does.
+
+    Args:
+        cached: what a cached prompt token counts in the paths.
 
     Raises:
         UsageError: there are too few paths, or seconds have a limit and were not measured.
@@ -92,7 +97,10 @@ def learn(
     own = [paths[i] for i in halves.learning]
     rest = [paths[i] for i in halves.calibration]
     check_measured(risks, measures(paths, np.zeros(len(paths), np.intp), np.zeros(len(paths))))
-    files = [fit.value_file(each, utility=utility) for each in fit.try_prices(own, fitting)]
+    files = [
+        fit.value_file(each, utility=utility, cached=cached)
+        for each in fit.try_prices(own, fitting)
+    ]
     learned, found = by_threshold(files, own), by_threshold(files, rest)
     place, promise = promised(
         learned,
