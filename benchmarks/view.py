@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from generated import passages
 from starlette.testclient import TestClient
@@ -37,10 +38,12 @@ from hopscope.runtime.types import (
     Usage,
 )
 from hopscope.store.experiments.records import Arm, DatasetEntry, Experiment
+from hopscope.store.runs.browsing import RunQuery
 from hopscope.store.store import Store
 from hopscope.tracing.appraisal import share
 from hopscope.tracing.credit import shapley, trajectory
 from hopscope.tracing.games.frozen import over_steps
+from hopscope.view.experiment_page import PICTURES
 from hopscope.view.server.app import application
 from hopscope.view.server.guarding import names
 
@@ -72,7 +75,7 @@ OTHER = {
     ("questions", "answers"): """replace(answers, '"]', ' ' || copy || '"]')""",
 }
 """Texts that differ in each copy: no question is asked twice of a workflow."""
-TIMES = 15
+TIMES, FRESH = 15, 5
 
 
 class Synthetic:
@@ -194,14 +197,25 @@ def copy(file: Path, times: int) -> None:
         database.execute("ANALYZE")
 
 
-def timed(ask: Callable[[], Any], times: int = TIMES) -> tuple[float, float]:
-    """Median and largest seconds."""
-    taken = []
+class Taken(NamedTuple):
+    """Seconds of requests."""
+
+    page: str
+    median: float
+    largest: float
+    processor: float | None = None
+    """The median of the server's processor time, which other work on the machine does not change;
+    None where it was not measured."""
+
+
+def timed(page: str, ask: Callable[[], Any], times: int = TIMES) -> Taken:
+    walls, processors = [], []
     for _ in range(times):
-        begun = time.perf_counter()
+        begun, spent = time.perf_counter(), time.process_time()
         ask()
-        taken.append(time.perf_counter() - begun)
-    return median(taken), max(taken)
+        walls.append(time.perf_counter() - begun)
+        processors.append(time.process_time() - spent)
+    return Taken(page, median(walls), max(walls), median(processors))
 
 
 def main() -> None:
@@ -209,31 +223,38 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--seed-runs", type=int, default=200)
     parser.add_argument("--browser", help="a Chromium, to measure the first paint")
+    parser.add_argument(
+        "--db", type=Path, help="a file to fill and keep; one that is there is used"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "runs.db")
-        fill(file, given.seed_runs)
-        copy(file, given.runs // given.seed_runs - 1)
-        rows = _served(file)
+        file = given.db or Path(folder, "runs.db")
+        if not file.exists():
+            fill(file, given.seed_runs)
+            copy(file, given.runs // given.seed_runs - 1)
+        found = [_fresh(file), *_served(file)]
         if given.browser:
-            rows += _painted(file, given.browser)
+            found += _painted(file, given.browser)
         size = file.stat().st_size
+        with Store.open(file, reading=True) as store:
+            runs = store.page(RunQuery()).total
     if given.json:
-        print(json.dumps({"runs": given.runs, "bytes": size, "pages": rows}, indent=2))
+        rows = [row._asdict() for row in found]
+        print(json.dumps({"runs": runs, "bytes": size, "pages": rows}, indent=2))
         return
-    print(f"{given.runs:,} runs, {size / 1e6:.0f} MB")
-    for row in rows:
-        print(f"{row['page']:<34}{1000 * row['median']:8.0f} ms{1000 * row['largest']:8.0f} ms")
+    print(f"{runs:,} runs, {size / 1e6:.0f} MB; milliseconds: median, largest, of processor time")
+    for page, middle, largest, processor in found:
+        spent = "" if processor is None else f"{1000 * processor:9,.0f}"
+        print(f"{page:<38}{1000 * middle:9,.0f}{1000 * largest:9,.0f}{spent}")
 
 
-def _served(file: Path) -> list[dict[str, Any]]:
-    """Seconds at the server."""
+def _served(file: Path) -> list[Taken]:
+    """Times at the server."""
     found = []
     with Store.open(file) as store:
-        client = TestClient(
-            application(store, hosts=names("127.0.0.1", 80)), base_url="http://127.0.0.1"
-        )
+        app = application(store, hosts=names("127.0.0.1", 80))
+        client = TestClient(app, base_url="http://127.0.0.1")
         ids = store.ids()
         chance = random.Random(0)
         pages: dict[str, Callable[[], str]] = {
@@ -244,48 +265,72 @@ def _served(file: Path) -> list[dict[str, Any]]:
             "list, ordered by credit": lambda: "/?sort=gain",
             "list, losses": lambda: "/?gain=negative",
             "run": lambda: f"/runs/{chance.choice(ids)}",
-            "experiment": lambda: f"/experiments/{NAME}",
+            "experiment, before its pictures": lambda: f"/experiments/{NAME}",
         }
-        for name, path in pages.items():
 
-            def ask(path: Callable[[], str] = path) -> None:
+        def asked(path: Callable[[], str]) -> Callable[[], None]:
+            def ask() -> None:
                 assert client.get(path()).status_code == 200
 
-            ask()
-            middle, largest = timed(ask)
-            found.append({"page": name, "median": middle, "largest": largest})
-        for figure in ("workflows", "trust", "failures"):
-            begun = time.perf_counter()
-            assert client.get(f"/fragments/{figure}/{NAME}").status_code == 200
-            taken = time.perf_counter() - begun
-            found.append({"page": f"picture {figure}, once", "median": taken, "largest": taken})
+            return ask
+
+        for name, path in pages.items():
+            asked(path)()
+            found.append(timed(name, asked(path)))
+        for again in ("", " again"):
+            for figure in (*PICTURES, "tables"):
+                ask = asked(lambda figure=figure: f"/fragments/{figure}/{NAME}")
+                found.append(timed(f"its {figure}{again}", ask, TIMES if again else 1))
     return found
 
 
-def _painted(file: Path, browser: str) -> list[dict[str, Any]]:
-    """Seconds until the browser paints the list for the first time."""
+def _view(file: Path) -> list[str]:
+    return [sys.executable, "-m", "hopscope.cli", "view", "--port", "0", "--db", str(file)]
+
+
+def _address(process: "subprocess.Popen[str]") -> str:
+    assert process.stderr is not None
+    return process.stderr.readline().split(" at ")[1].split()[0]
+
+
+def _fresh(file: Path) -> Taken:
+    """The first request of a server that was just started, once for each start."""
+    walls = []
+    for _ in range(FRESH):
+        with subprocess.Popen(_view(file), stderr=subprocess.PIPE, text=True) as process:
+            address = _address(process)
+            begun = time.perf_counter()
+            with urllib.request.urlopen(address) as answer:
+                answer.read()
+            walls.append(time.perf_counter() - begun)
+            process.terminate()
+    return Taken("list, the first request of a server", median(walls), max(walls))
+
+
+def _painted(file: Path, browser: str) -> list[Taken]:
+    """Times until the browser paints a page for the first time, of a fresh server and later."""
     from playwright.sync_api import sync_playwright
 
-    command = [sys.executable, "-m", "hopscope.cli", "view", "--port", "0", "--db", str(file)]
-    with (
-        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process,
-        sync_playwright() as started,
-    ):
-        assert process.stderr is not None
-        address = process.stderr.readline().split(" at ")[1].split()[0]
+    first, later = [], []
+    with sync_playwright() as started:
         opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        taken = []
-        for _ in range(TIMES):
-            page = opened.new_page()
-            page.goto(address)
-            entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-            page.wait_for_load_state("load")
-            page.wait_for_timeout(200)
-            taken.append(page.evaluate(entry) / 1000)
-            page.close()
+        for _ in range(FRESH):
+            with subprocess.Popen(_view(file), stderr=subprocess.PIPE, text=True) as process:
+                address = _address(process)
+                for taken in (first, later, later, later):
+                    page = opened.new_page()
+                    page.goto(address)
+                    entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+                    page.wait_for_load_state("load")
+                    page.wait_for_timeout(200)
+                    taken.append(page.evaluate(entry) / 1000)
+                    page.close()
+                process.terminate()
         opened.close()
-        process.terminate()
-    return [{"page": "list, first paint", "median": median(taken), "largest": max(taken)}]
+    return [
+        Taken("list, first paint of a fresh server", median(first), max(first)),
+        Taken("list, first paint", median(later), max(later)),
+    ]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
 """The content of an experiment's page: its plan, its progress, pictures and tables."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopscope.runtime.errors import UsageError
 from hopscope.store.store import Store
-from hopscope.view.experiment_figures import FIGURES, ExperimentRecords
 from hopscope.view.html import Drawn
+
+if TYPE_CHECKING:
+    from hopscope.view.experiment_figures import ExperimentRecords
+
+PICTURES = ("workflows", "searches", "frontier", "trust", "failures")
+"""The names of `experiment_figures.FIGURES`, which take longer to import than the page to show."""
 
 
 class Source(NamedTuple):
@@ -31,7 +36,7 @@ def plan(store: Store, name: str) -> dict[str, Any]:
     }
 
 
-def content(store: Store, records: ExperimentRecords) -> dict[str, Any]:
+def content(store: Store, records: "ExperimentRecords") -> dict[str, Any]:
     """The values of the template `experiment_content.html`, pictures and tables included.
 
     Raises:
@@ -41,8 +46,10 @@ def content(store: Store, records: ExperimentRecords) -> dict[str, Any]:
     return {**plan(store, records.names[0]), "figures": figures(records), "tables": tables}
 
 
-def figures(records: ExperimentRecords) -> list[Drawn]:
+def figures(records: "ExperimentRecords") -> list[Drawn]:
     """The pictures that the experiment has records for."""
+    from hopscope.view.experiment_figures import FIGURES
+
     found = []
     for name, make in FIGURES.items():
         try:

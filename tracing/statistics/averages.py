@@ -11,7 +11,6 @@ from typing import Annotated
 
 import numpy as np
 from pydantic import PlainSerializer
-from scipy.stats import bootstrap
 
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.statistics.intervals import LEVEL, clopper_pearson
@@ -66,6 +65,8 @@ def share(hits: int, of: int, *, estimator: str, missing: str) -> Measurement:
 
 
 def _bootstrap(values: Sequence[float], seed: int) -> tuple[float, float]:
+    from scipy.stats import bootstrap  # takes half a second to import
+
     interval = bootstrap(
         (np.asarray(values, float),),
         np.mean,

@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2)
@@ -71,6 +70,8 @@ def clopper_pearson(mean: float, samples: float, level: float = LEVEL) -> Interv
     """
     if not 0.0 <= mean <= 1.0 or samples <= 0:
         raise ValueError(f"no interval for a mean of {mean} over {samples} samples")
+    from scipy.special import betaincinv
+
     tail = (1 - level) / 2
     hits, misses = mean * samples, (1 - mean) * samples
     # Beta quantiles; those of scipy.stats are the same, and take half a second to import.

@@ -10,7 +10,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from hopscope.tracing.statistics.intervals import LEVEL, Interval
 
@@ -36,6 +35,8 @@ def interval(value: float, above: Floats, below: Floats) -> Interval | None:
         value: the ratio.
         above, below: of each question.
     """
+    from scipy.special import ndtri
+
     deviations = np.where(below > 0, above - value * below, 0.0)
     count = int((below > 0).sum())
     spread = float((deviations**2).sum())
@@ -47,5 +48,7 @@ def interval(value: float, above: Floats, below: Floats) -> Interval | None:
 
 def p_value(differences: Floats) -> float:
     """Two-sided, if every question's sign is random."""
+    from scipy.special import ndtr
+
     spread = float((differences**2).sum())
     return float(2 * ndtr(-abs(differences.sum()) / sqrt(spread))) if spread else 1.0

@@ -26,7 +26,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr, ndtri
 
 from hopscope.runtime.types import Record
 from hopscope.tracing.statistics import large_samples
@@ -235,6 +234,8 @@ def differences(pairs: Sequence[tuple[Column, Column]], bootstrap: Bootstrap) ->
 def mcnemar(only_one: int, only_other: int) -> float:
     """Exact two-sided p-value from the numbers of questions that only one system or only the other
     has right; 1 if they agree on all."""
+    from scipy.special import bdtr
+
     disagreed, fewer = only_one + only_other, min(only_one, only_other)
     # scipy.stats.binomtest gives the same, and takes half a second to import.
     return min(1.0, 2 * float(bdtr(fewer, disagreed, 0.5)))
@@ -248,6 +249,8 @@ def bonett_price(only_one: int, only_other: int, questions: int) -> Interval:
     With 20 to 200 questions it covers .94 or more for all shares and correlations, where the
     bootstrap covers .90 for two systems that have 95 % of 50 questions right.
     """
+    from scipy.special import ndtri
+
     count = questions + 2
     one, other = (only_one + 1) / count, (only_other + 1) / count
     middle, value = one - other, (only_one - only_other) / questions
@@ -347,6 +350,8 @@ def _drawn(
 
 def _bca(value: float, drawn: Floats, influence: Floats) -> Interval | None:
     """The bias-corrected and accelerated interval; None if resampling changes nothing."""
+    from scipy.special import ndtr, ndtri
+
     kept = drawn[np.isfinite(drawn)]
     spread = float((influence**2).sum())
     scale = max(1.0, abs(value))

@@ -1,6 +1,6 @@
 """The application: pages, JSON, static files, errors, and the guard around them."""
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from hopscope.runtime.errors import MissingExtraError, MissingRunError, StoreError, UsageError
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from hopscope.view.server.kept import KeptRecords
 
 FILES = {"view.css": "text/css", "view.js": "text/javascript", "vega.js": "text/javascript"}
 AGE = "public, max-age=3600"
@@ -37,10 +39,40 @@ def application(
     except ImportError:
         raise MissingExtraError("the local view", EXTRA) from None
 
-    from hopscope import __version__
-    from hopscope.view.server import pages, records
+    from starlette.concurrency import run_in_threadpool
+
+    from hopscope.view.server import pages
     from hopscope.view.server.guarding import FormToken, Guard
     from hopscope.view.server.kept import KeptRecords
+
+    kept = KeptRecords(store)
+    shown = FastAPI(openapi_url=None)
+    shown.include_router(pages.router(kept, None if read_only else FormToken()))
+
+    @shown.get("/static/{name}", include_in_schema=False)
+    def static(name: str) -> Response:
+        if name not in FILES:
+            return Response(status_code=404)
+        headers = {"cache-control": AGE}
+        return Response(_file(name), media_type=FILES[name], headers=headers)
+
+    _handle_errors(shown)
+    told = cache(partial(_api, kept))
+
+    async def both(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        asked = scope["type"] == "http" and scope["path"].startswith("/api/")
+        await (await run_in_threadpool(told) if asked else shown)(scope, receive, send)
+
+    return Guard(both, hosts=hosts, token=token)
+
+
+def _api(kept: "KeptRecords") -> "FastAPI":
+    """The JSON API. It is made when it is first asked: to import the records that it describes
+    takes longer than to show the list."""
+    from fastapi import FastAPI
+
+    from hopscope import __version__
+    from hopscope.view.server import records
 
     made = FastAPI(
         title="Hopscope",
@@ -50,19 +82,9 @@ def application(
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
     )
-    kept = KeptRecords(store)
     made.include_router(records.router(kept))
-    made.include_router(pages.router(kept, None if read_only else FormToken()))
-
-    @made.get("/static/{name}", include_in_schema=False)
-    def static(name: str) -> Response:
-        if name not in FILES:
-            return Response(status_code=404)
-        headers = {"cache-control": AGE}
-        return Response(_file(name), media_type=FILES[name], headers=headers)
-
     _handle_errors(made)
-    return Guard(made, hosts=hosts, token=token)
+    return made
 
 
 @cache

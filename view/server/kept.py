@@ -3,13 +3,15 @@ experiments take seconds."""
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from hopscope.runtime.errors import MissingRunError
 from hopscope.store.experiments.records import Version
 from hopscope.store.store import Store
-from hopscope.view.experiment_figures import FIGURES, ExperimentRecords
 from hopscope.view.pictures.specification import Spec
+
+if TYPE_CHECKING:
+    from hopscope.view.experiment_figures import ExperimentRecords
 
 Records = TypeVar("Records")
 MOST = 8
@@ -24,11 +26,13 @@ class KeptRecords:
         self._lock = Lock()
         self._kept: dict[tuple[str, ...], tuple[list[Version], ExperimentRecords]] = {}
 
-    def experiment(self, *names: str) -> ExperimentRecords:
+    def experiment(self, *names: str) -> "ExperimentRecords":
         """
         Raises:
             UsageError: there is no such experiment.
         """
+        from hopscope.view.experiment_figures import ExperimentRecords
+
         now = [self.store.experiments.version(name) for name in names]
         with self._lock:
             known = self._kept.get(names)
@@ -46,6 +50,8 @@ class KeptRecords:
         Raises:
             UsageError: there is no such experiment or picture, or nothing to draw.
         """
+        from hopscope.view.experiment_figures import FIGURES
+
         return self.figure(FIGURES, self.experiment(name), figure)
 
     def figure(

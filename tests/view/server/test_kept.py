@@ -7,6 +7,7 @@ import pytest
 
 from hopscope.runtime.types import Appraisal
 from hopscope.store.store import Store
+from hopscope.view import experiment_figures
 from hopscope.view.experiment_figures import ExperimentRecords
 from hopscope.view.server import kept
 from tests.fakes import NOW
@@ -53,7 +54,7 @@ def test_records_are_made_outside_the_lock(tmp_path: Path, monkeypatch: pytest.M
             assert not records._lock.locked()
             return ExperimentRecords(*given)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(kept, "ExperimentRecords", made)
+        monkeypatch.setattr(experiment_figures, "ExperimentRecords", made)
         assert records.experiment(experiment.NAME).names == (experiment.NAME,)
 
 
