@@ -36,7 +36,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help="The questions: a .jsonl or .json file of HotpotQA, 2WikiMultiHopQA, MuSiQue, "
-        "FlashRAG or Hopscope's own format, or hopland:dev, hopland:test.",
+        "FlashRAG, MS MARCO or Hopscope's own format, or hopland:dev, hopland:test.",
         envvar="HOPSCOPE_EVAL_DATA",
     ),
 ]

@@ -261,8 +261,8 @@ def preferences(
             "--rewrites",
             metavar="FILE",
             envvar="HOPSCOPE_EXPORT_REWRITES",
-            help="Candidates: JSON lines of {id or question, rewrites}. By default the runs' "
-            "queries and the question itself.",
+            help="Candidates: JSON lines of {id or question, rewrites, history}. By default the "
+            "runs' queries and the question itself.",
         ),
     ] = None,
     sample: Annotated[

@@ -1,6 +1,6 @@
 """`hopscope index`: build, search and inspect indexes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hopscope.runtime.corpora.corpus import Corpus
     from hopscope.runtime.indexes.index_folder import Manifest
     from hopscope.runtime.indexes.phases import Phase, Progress
+    from hopscope.runtime.types import Hit
 
 app = typer.Typer(help="Build, search and inspect indexes.", no_args_is_help=True)
 
@@ -283,8 +284,22 @@ def search(
             help="Print TREC lines: query, Q0, passage, rank, score, tag.",
         ),
     ] = False,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="HOPSCOPE_INDEX_QRELS",
+            help="Judgments in TREC's or BEIR's form: print MRR, R@c and NDCG@c in place of the "
+            "rankings.",
+        ),
+    ] = None,
     json: Annotated[
-        bool, typer.Option("--json", envvar="HOPSCOPE_JSON", help="Print hits as JSON lines.")
+        bool,
+        typer.Option(
+            "--json",
+            envvar="HOPSCOPE_JSON",
+            help="Print hits as JSON lines; with --qrels the table as JSON.",
+        ),
     ] = False,
     reader: Annotated[
         str,
@@ -303,8 +318,16 @@ def search(
     from hopscope.cli.views import searching
 
     asked = read(query or [], queries)
+    if qrels is not None:
+        _check_judged(asked, trec)
     retriever = retrieval.searcher(retrieval.parse(index), parts.thoughtful(reader, thinking))
     hits = retriever.search([text for _, text in asked], k=k)
+    if qrels is not None:
+        _show_quality(
+            {id: found for (id, _), found in zip(asked, hits, strict=True)}, qrels, k, json
+        )
+        retrieval.tell_cut(retriever)
+        return
     for (id, text), ranking in zip(asked, hits, strict=True):
         if trec or json:
             for line in (searching.trec if trec else searching.as_json)(id, text, ranking):
@@ -313,6 +336,29 @@ def search(
             for part in searching.table(id, text, ranking):
                 render.out().print(part)
     retrieval.tell_cut(retriever)
+
+
+def _check_judged(asked: Sequence[tuple[str, str]], trec: bool) -> None:
+    from hopscope.runtime.errors import UsageError
+
+    if trec:
+        raise UsageError("--qrels prints measures and --trec rankings: give one of them")
+    seen: set[str] = set()
+    for id, _ in asked:
+        if id in seen:
+            raise UsageError(f"two queries have the id {id!r}: judgments need ids that differ")
+        seen.add(id)
+
+
+def _show_quality(found: "Mapping[str, Sequence[Hit]]", qrels: Path, k: int, json: bool) -> None:
+    from hopscope.lab import rankings
+    from hopscope.lab.dataset import qrels as judgments
+    from hopscope.lab.table_forms import terminal
+    from hopscope.tracing.statistics.over_questions import Bootstrap
+
+    ranked = {id: [hit.passage.key for hit in hits] for id, hits in found.items()}
+    made = rankings.evaluate(ranked, judgments.read(qrels), k=k, bootstrap=Bootstrap())
+    terminal.show([made], "json" if json else None)
 
 
 @app.command("info")

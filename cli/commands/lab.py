@@ -86,7 +86,7 @@ def suites(
             "--data",
             metavar="FILE",
             help="Questions in place of a generated world: HotpotQA, 2WikiMultiHopQA, MuSiQue, "
-            "FlashRAG, BEIR or Hopscope's own format, or hopland:dev.",
+            "FlashRAG, MS MARCO, BEIR, TREC topics or Hopscope's own format, or hopland:dev.",
             envvar="HOPSCOPE_LAB_DATA",
             rich_help_panel=SELECTION,
         ),

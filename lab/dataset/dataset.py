@@ -10,10 +10,10 @@ from pathlib import Path
 from types import ModuleType
 
 from hopscope.lab import datasets
+from hopscope.lab.dataset import topics
 from hopscope.lab.dataset.ordering import Order, stratified
 from hopscope.lab.datasets import Malformed
 from hopscope.runtime import components
-from hopscope.runtime.corpora.records.json_records import JsonRecords
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.types import Record, digest
 from hopscope.store.experiments.records import DatasetEntry
@@ -91,7 +91,7 @@ def _stratum(entry: DatasetEntry) -> tuple[str, str]:
 
 
 def _load(path: Path, *, name: str) -> Dataset:
-    records = JsonRecords(path)
+    records = topics.records(path)
     form: ModuleType | None = None
     lines: dict[tuple[str, str], int] = {}
     entries: list[DatasetEntry] = []

@@ -5,9 +5,9 @@ from importlib import import_module
 from pathlib import Path
 
 from hopscope.lab import datasets
+from hopscope.lab.dataset import topics
 from hopscope.lab.dataset.dataset import EMBEDDED, Dataset
 from hopscope.lab.datasets import Judged, Malformed
-from hopscope.runtime.corpora.records.json_records import JsonRecords
 
 
 def passages(place: str, data: Dataset) -> list[Sequence[Judged]]:
@@ -19,7 +19,7 @@ def passages(place: str, data: Dataset) -> list[Sequence[Judged]]:
     if place in EMBEDDED:
         return [()] * len(data.entries)
     form = import_module(f"{datasets.__name__}.{data.form}")
-    records = JsonRecords(Path(place).expanduser())
+    records = topics.records(Path(place).expanduser())
     found: list[Sequence[Judged]] = []
     for record in records:
         try:

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from hopscope.lab.export import rewriting
-from hopscope.lab.export.preferences import Rewrites, appraise
+from hopscope.lab.export.preferences import Rewrites, appraise, in_conversation
+from hopscope.lab.export.rewriting import GivenRewrites
 from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
 from hopscope.runtime.types import Question, Run
@@ -72,7 +73,7 @@ class Candidates:
 def appraise_missing(
     kept: Candidates,
     runs: Mapping[Question, Sequence[Run]],
-    given: Mapping[str, list[str]],
+    given: Mapping[str, GivenRewrites],
     *,
     index: Retriever,
     reader: Reader,
@@ -95,11 +96,13 @@ def appraise_missing(
         _log.info(f"question {number} of {len(runs)}")
         if question in kept.known:
             continue
-        queries = rewriting.of_question(question, given) if given else rewriting.from_runs(own)
+        told = rewriting.of_question(question, given)
+        queries = list(told.queries) if given else rewriting.from_runs(own)
         try:
             if sample:
-                queries += rewriting.from_reader(reader, [question], n=sample, seed=seed)[0]
-            kept.add(appraise(question, queries, index, meter, depth=depth))
+                asked = in_conversation(question.text, told.history)
+                queries += rewriting.from_reader(reader, [asked], n=sample, seed=seed)[0]
+            kept.add(appraise(question, queries, index, meter, depth=depth, history=told.history))
         except HopscopeError as error:
             failed[question.id or question.text] = str(error)
     _log.info("")

@@ -9,6 +9,10 @@ preference, only its best candidate.
 The rows have the conversational form of TRL's trainers: `prompt` and `completion` for its
 SFTTrainer; `prompt`, `chosen` and `rejected` for its DPOTrainer.
 
+A question of a conversation has its history, the texts of both sides before it: the prompt shows it
+above the question, the meter measures the question with it, and the rows have it in a field of its
+own.
+
 Source: GroGU (2026), section 5.1 and appendix E; candidates as in RetPO (Yoon et al. 2025).
 """
 
@@ -24,6 +28,7 @@ INSTRUCTION = (
     "Rewrite the question as one search query that finds the documents needed to answer it. "
     "Write the query only."
 )
+SPEAKERS = ("User", "Assistant")
 DEPTH = 10
 """Passages that a candidate retrieves."""
 
@@ -40,6 +45,8 @@ class Rewrites(Record):
 
     question: Question
     candidates: tuple[Candidate, ...]
+    history: tuple[str, ...] = ()
+    """What was said before the question, by turns, the user's first."""
 
     @property
     def measured(self) -> list[tuple[str, float]]:
@@ -54,6 +61,7 @@ def appraise(
     meter: UtilityMeter,
     *,
     depth: int = DEPTH,
+    history: Sequence[str] = (),
 ) -> Rewrites:
     """The utility of each query; equal queries are one candidate, blank ones are left out.
 
@@ -62,17 +70,27 @@ def appraise(
     """
     distinct = list(dict.fromkeys(" ".join(query.split()) for query in queries if query.strip()))
     if not distinct:
-        return Rewrites(question=question, candidates=())
+        return Rewrites(question=question, candidates=(), history=tuple(history))
     found = retriever.search(distinct, k=depth)
     evidences = [tuple(hit.passage for hit in hits) for hits in found]
-    utilities = meter.measure(question, evidences)
+    measured = question.model_copy(update={"text": in_conversation(question.text, history)})
+    utilities = meter.measure(measured if history else question, evidences)
     return Rewrites(
         question=question,
         candidates=tuple(
             Candidate(query=query, utility=utility)
             for query, utility in zip(distinct, utilities, strict=True)
         ),
+        history=tuple(history),
     )
+
+
+def in_conversation(text: str, history: Sequence[str]) -> str:
+    """The question below the turns before it; the question alone without any."""
+    if not history:
+        return text
+    turns = [f"{SPEAKERS[place % 2]}: {turn}" for place, turn in enumerate(history)]
+    return "\n".join(["Conversation:", *turns, "", f"Question: {text}"])
 
 
 def imitations(rewritten: Sequence[Rewrites]) -> list[dict[str, Any]]:
@@ -84,9 +102,10 @@ def imitations(rewritten: Sequence[Rewrites]) -> list[dict[str, Any]]:
             query, utility = max(rewrites.measured, key=lambda pair: pair[1])
             rows.append(
                 {
-                    "prompt": _prompt(rewrites.question),
+                    "prompt": _prompt(rewrites),
                     "completion": _reply(query),
                     "question_id": rewrites.question.id,
+                    "history": list(rewrites.history),
                     "utility": utility,
                 }
             )
@@ -103,25 +122,24 @@ def preferences(
         if rewrites.measured:
             best = max(rewrites.measured, key=lambda pair: pair[1])
             worst = min(rewrites.measured, key=lambda pair: pair[1])
-            gaps.append(((rewrites.question, best, worst), best[1] - worst[1]))
+            gaps.append(((rewrites, best, worst), best[1] - worst[1]))
     return [
         {
-            "prompt": _prompt(question),
+            "prompt": _prompt(rewrites),
             "chosen": _reply(best[0]),
             "rejected": _reply(worst[0]),
-            "question_id": question.id,
+            "question_id": rewrites.question.id,
+            "history": list(rewrites.history),
             "utility_chosen": best[1],
             "utility_rejected": worst[1],
         }
-        for question, best, worst in widest(gaps, share)
+        for rewrites, best, worst in widest(gaps, share)
     ]
 
 
-def _prompt(question: Question) -> list[Mapping[str, str]]:
-    return [
-        {"role": "system", "content": INSTRUCTION},
-        {"role": "user", "content": question.text},
-    ]
+def _prompt(rewrites: Rewrites) -> list[Mapping[str, str]]:
+    asked = in_conversation(rewrites.question.text, rewrites.history)
+    return [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": asked}]
 
 
 def _reply(query: str) -> list[Mapping[str, str]]:

@@ -164,6 +164,35 @@ def test_searching_prints_a_table_a_trec_run_or_json(corpus: Path, tmp_path: Pat
         invoke("search", out, "--queries", topics)
 
 
+def test_judgments_turn_rankings_into_measures(corpus: Path, tmp_path: Path) -> None:
+    invoke("build", corpus, "--out", tmp_path / "i")
+    queries, qrels = tmp_path / "queries.tsv", tmp_path / "qrels"
+    queries.write_text("1\tfox\n2\tfox\n3\thorse\n4\then\n")
+    qrels.write_text("1 0 a 2\n2 0 b 1\n3 0 a 1\n")
+    asked = ("search", tmp_path / "i", "--queries", queries, "--qrels", qrels)
+    [table] = json.loads(invoke(*asked, "-k", 10, "--json").stdout)
+    found = {row["measure"]: row["mean"]["value"] for row in table["rows"]}
+    # The second query's passage is not found, nor anything for the third; the fourth has none.
+    assert found == pytest.approx(
+        dict.fromkeys(["MRR", "R@1", "R@5", "R@10", "NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10"], 1 / 3)
+    )
+    assert table["notes"][:2] == [
+        "3 queries, 10 passages each",
+        "1 queries left out: no relevant passage in the judgments",
+    ]
+    assert "R@10" in invoke(*asked, "-k", 10).stdout
+    with pytest.raises(UsageError, match="--qrels prints measures and --trec rankings"):
+        invoke(*asked, "--trec")
+    queries.write_text("1\tfox\n1\then\n")
+    with pytest.raises(UsageError, match="two queries have the id '1'"):
+        invoke(*asked)
+    queries.write_text("7\tfox\n")
+    with pytest.raises(
+        UsageError, match="whose queries are like 1, 2, 3: the ids must be the same"
+    ):
+        invoke(*asked)
+
+
 def test_an_index_is_opened_by_what_built_it(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "i"
     invoke("build", corpus, "--out", out)

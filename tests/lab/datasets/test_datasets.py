@@ -53,6 +53,17 @@ FORMS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         },
         ("f1", ("Lisbon",), "bridge", None, ("Alba",)),
     ),
+    "ms_marco": (
+        {
+            "query_id": 9, "query": ASKED, "query_type": "LOCATION", "answers": ["Lisbon"],
+            "passages": [{"is_selected": 1, "passage_text": "Bruno.", "url": "http://x"}],
+        },
+        ("9", ("Lisbon",), "location", None, ()),
+    ),
+    "ms_marco without an answer": (
+        {"query_id": 9, "query": ASKED, "answers": ["No Answer Present."], "passages": []},
+        ("9", (), "", None, ()),
+    ),
     "plain": (
         {"id": 7, "question": ASKED, "answers": ["Lisbon"], "hops": 2, "supporting": ["Alba"]},
         ("7", ("Lisbon",), "", 2, ("Alba",)),

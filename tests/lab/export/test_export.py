@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import ir_measures
 import pytest
@@ -244,6 +245,7 @@ def test_the_widest_half_of_preferences_is_kept() -> None:
         "chosen": [{"role": "assistant", "content": "high"}],
         "rejected": [{"role": "assistant", "content": "low"}],
         "question_id": "a",
+        "history": [],
         "utility_chosen": 0.9,
         "utility_rejected": 0.1,
     }
@@ -292,18 +294,55 @@ def test_candidates_are_judged_by_what_they_find() -> None:
     assert preferences.appraise(WHO, [" "], index, meter).candidates == ()
 
 
+def test_a_question_of_a_conversation_has_its_history_in_a_field_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """The index gets the rewrites only; the reader and the trained model see what was said."""
+    said = ["Where was she born?", "In Lisbon."]
+    file = tmp_path / "rewrites.jsonl"
+    file.write_text(
+        json.dumps({"id": "q1", "rewrites": ["b"]})
+        + "\n"
+        + json.dumps({"id": "q1", "rewrites": ["a"], "history": said})
+    )
+    given = rewriting.of_question(WHO, rewriting.from_file(file))
+    assert given == (["b", "a"], tuple(said))
+    asked: list[str] = []
+
+    class Meter(FunctionMeter):
+        def measure(self, question: Question, evidences: Any) -> Any:
+            asked.append(question.text)
+            return super().measure(question, evidences)
+
+    meter = Meter(lambda keys: {"a": 0.5, "b": 1.5}.get(keys[0]))
+    found = preferences.appraise(WHO, given.queries, Index(), meter, history=given.history)
+    shown = "Conversation:\nUser: Where was she born?\nAssistant: In Lisbon.\n\nQuestion: Who?"
+    assert asked == [shown]
+    [row] = preferences.imitations([found])
+    assert row["history"] == said
+    assert row["prompt"][1] == {"role": "user", "content": shown}
+    assert row["completion"] == [{"role": "assistant", "content": "b"}]
+    [pair] = preferences.preferences([found], share=Fraction(1))
+    assert (pair["history"], pair["prompt"]) == (said, row["prompt"])
+    assert type(found).model_validate_json(found.model_dump_json()) == found
+
+
 def test_rewrites_come_from_runs_files_and_readers(tmp_path: Path) -> None:
     assert rewriting.from_runs([a_run(), run_of("a")]) == ["Who?", "first", 'second, "it"']
     file = tmp_path / "rewrites.jsonl"
     file.write_text('{"id": "q1", "rewrites": ["x"]}\n{"question": "Who?", "rewrites": ["y"]}\n')
     known = rewriting.from_file(file)
-    assert rewriting.of_question(WHO, known) == ["x"]
-    assert rewriting.of_question(Question(text="Who?"), known) == ["y"]
+    assert rewriting.of_question(WHO, known) == (["x"], ())
+    assert rewriting.of_question(Question(text="Who?"), known) == (["y"], ())
+    assert rewriting.of_question(Question(text="When?"), known) == ([], ())
     reader = ScriptedReader([[reply("one"), reply("two")]])
-    assert rewriting.from_reader(reader, [WHO], n=2) == [["one", "two"]]
+    assert rewriting.from_reader(reader, [WHO.text], n=2) == [["one", "two"]]
     [[asked]] = reader.generated
     assert (asked.n, asked.temperature) == (2, 1.0)
     assert "Who?" in asked.prompt.text
+    file.write_text('{"id": "q1", "rewrites": [], "history": [1]}\n')
+    with pytest.raises(CorpusError, match="line 1: needs a list of texts under history"):
+        rewriting.from_file(file)
     file.write_text('{"id": "q1", "rewrites": "x"}\n')
     with pytest.raises(CorpusError, match="line 1: needs a list of texts under rewrites"):
         rewriting.from_file(file)

@@ -118,6 +118,24 @@ def test_item_judges_the_candidates_that_the_file_gives(found: QuestionFile) -> 
             },
             ["Two."],
         ),
+        (
+            {
+                "query_id": 3, "query": "Where?", "answers": ["Lisbon"],
+                "passages": [
+                    {"is_selected": 0, "passage_text": "One.", "url": "u"},
+                    {"is_selected": 1, "passage_text": "Two.", "url": "u"},
+                ],
+            },
+            ["Two."],
+        ),
+        (
+            # As the datasets library gives them.
+            {
+                "query_id": 3, "query": "Where?", "answers": ["Lisbon"],
+                "passages": {"is_selected": [1, 0], "passage_text": ["One.", "Two."]},
+            },
+            ["One."],
+        ),
     ],
 )  # fmt: skip
 def test_each_form_brings_its_passages(
