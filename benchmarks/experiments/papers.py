@@ -52,10 +52,14 @@ SEPER = (
     Result(
         "T1",
         "agreement with people's judgements of answers",
-        ["hopscope lab equivalence FILE --entailment nli:MODEL"],
-        "the judges Auto-J and Prometheus by `judge:READER` with our prompt; no row for BERTScore",
+        [
+            "hopscope lab equivalence FILE --entailment nli:MODEL",
+            "hopscope lab equivalence FILE --metric bertscore:MODEL --threshold 0.3",
+        ],
+        "the judges Auto-J and Prometheus by `judge:READER` with our prompt; BERTScore's threshold "
+        "is your own",
         "F1 on TriviaQA, mean of five systems: 97.5",
-        unmeasured="[equivalence](equivalence.md) has the embedded model's",
+        unmeasured="[equivalence](equivalence.md) has the embedded model's, and BERTScore's",
     ),
     Result(
         "T2",
@@ -153,7 +157,8 @@ ERAG = (
         "T1",
         "labels of passages against the answer",
         [f"hopscope lab erag {DATA}"],
-        "causal readers; T5 with FiD, and labels by Mistral's judgement, are missing",
+        "causal readers; no FiD, whose decoder reads passages that an encoder encoded one by one, "
+        "and no trained T5; no labels by Mistral's judgement",
         "Kendall's τ, eRAG by precision, HotpotQA, BM25: 0.594",
         Source("erag", "erag/eRAG P/tau_2", percent=False),
     ),
@@ -176,12 +181,12 @@ ERAG = (
         DRAWN,
         unmeasured=DRAWN,
     ),
-    Result("Fig. 3", "FiD and one prompt", [], "no FiD reader", DRAWN, unmeasured=NONE),
+    Result("Fig. 3", "FiD and one prompt", [], "no FiD reader, as above", DRAWN, unmeasured=NONE),
     Result(
         "T2",
         "time and memory",
         [],
-        "needs FiD and a GPU's memory",
+        "compares calls of FiD with one passage and with fifty; no FiD reader",
         "eRAG 2.5 times as fast",
         unmeasured=NONE,
     ),
@@ -194,12 +199,13 @@ EOR = (
         "T1",
         "the ensemble and the best of its pool",
         [
-            f"hopscope lab eor {DATA} --entailment bem:MODEL",
+            f"hopscope lab eor {DATA} --entailment bem:MODEL --preset eor-authors",
             EOR_FIT,
             "hopscope eval FILE -w eor --preset eor-authors -o weights=weights.json",
         ],
-        "the suite has a pool of eight over two halves of the corpus; the preset has the paper's "
-        "16 and needs a search engine; the retrained Contriever is not public",
+        "the suite searches two halves of the corpus, without the preset by a pool of eight; the "
+        "preset has the paper's 16 and in `eval` needs a search engine; the retrained Contriever is "
+        "not public",
         "EM on NQ, Llama2-7B: EoR 50.2, best retriever 46.3",
         Source("eor", "eor/EoR/exact_match"),
     ),
@@ -207,9 +213,9 @@ EOR = (
         "T2",
         "best retriever by questions of training and test",
         [f"hopscope lab eor {DATA}"],
-        "the gains over the best by either, not its accuracy on both",
+        "the fourth table: every retriever on both",
         "BEM on WebQ, Wiki@10: 62.1 and 58.2",
-        unmeasured="the second table names the two best",
+        Source("eor", "eor_splits/Wiki@5/equivalence_compared"),
     ),
     Result(
         "Fig. 1",
@@ -243,7 +249,15 @@ EOR = (
         DRAWN,
         unmeasured=DRAWN,
     ),
-    Result("Fig. 5", "upper bound by size of the pool", [], "no table", DRAWN, unmeasured=NONE),
+    Result(
+        "Fig. 5",
+        "upper bound by size of the pool",
+        [f"hopscope lab eor {DATA}", "hopscope compare EXP -t upper_bound"],
+        "the mean over all pools of a size, and their quartiles in place of the boxes; "
+        "[real answers](real_answers.md) has it for three routes of Llama 3.1",
+        DRAWN,
+        Source("eor", "eor_upper_bound/8/mean"),
+    ),
     Result(
         "Fig. 6",
         "learned weights",
@@ -255,15 +269,17 @@ EOR = (
     Result("T3", "the data sets", [], "a description", DASH, unmeasured=NONE),
 )
 
-JUDGED = "hopscope lab item --data queries.jsonl --qrels qrels.tsv --corpus INDEX --reader hf:MODEL"
+QUERIES = "--data queries.tsv --qrels qrels.txt --corpus INDEX --reader hf:MODEL"
+"""The part that makes a suite read TREC's or BEIR's questions and judgments."""
+JUDGED = f"hopscope lab item {QUERIES} --preset item-paper"
 
 ITEM = (
     Result(
         "T1, T6 to T8",
         "utility judgments on TREC DL and WebAP",
-        [JUDGED],
-        "listwise and explicit answers only; F1 without precision and recall; candidates are gold, "
-        "hits and random passages where the file gives none",
+        [f"{JUDGED} --grade 3", f"{JUDGED} --grade 3 -o judgment=pointwise"],
+        "candidates are gold, hits and random passages where the file gives none; ITEM-ARs drafts "
+        "explicit answers",
         "ITEM-As, m = 3, TREC DL, Llama 3: 56.0",
         Source("item", "item/ITEM-As (3)/micro_f1"),
     ),
@@ -271,7 +287,7 @@ ITEM = (
         "T2",
         "utility judgments on GTI-NQ",
         [f"hopscope lab item {DATA}"],
-        "as above; the candidates of a record",
+        "the candidates of a record",
         "Vanilla, listwise, Llama 3: 43.4",
         Source("item", "item/Vanilla/micro_f1"),
     ),
@@ -298,10 +314,10 @@ ITEM = (
     Result(
         "T10",
         "precision by grade of the judgment",
-        [],
-        "qrels are read as relevant or not",
+        [f"{JUDGED} --grade 3"],
+        "the second table, where the judgments have several grades; candidates as in T1",
         "ITEM-As, m = 3, grade 3: 50.6",
-        unmeasured=NONE,
+        unmeasured="the generated world has no grades",
     ),
     Result("T13", "the data sets", [], "a description", DASH, unmeasured=NONE),
     Result(
@@ -327,8 +343,8 @@ ITEM = (
     Result(
         "Fig. 8",
         "another rule to stop",
-        ["hopscope eval FILE -w item -w item:rouge_stop=0.5"],
-        "answers, not F1 of the choice",
+        [f"hopscope lab item {DATA} -o item.rouge_stop=0.5"],
+        "one command for each threshold",
         DRAWN,
         unmeasured=DRAWN,
     ),
@@ -338,7 +354,7 @@ GROGU = (
     Result(
         "T1, T9",
         "win rates of gold passages",
-        [f"hopscope lab grogu {DATA}"],
+        [f"hopscope lab grogu {DATA} --preset grogu-paper"],
         "over the questions with the fewest gold passages",
         "KeyEntropy, NQ, over distractors: Phi 77.9, Qwen 82.4",
         Source("grogu", "grogu_wins/KeyEntropy/distractor"),
@@ -370,8 +386,8 @@ GROGU = (
     Result(
         "T5, T12",
         "retrieval by rewrites",
-        ["hopscope index search INDEX --queries rewrites.tsv -k 100 --trec"],
-        "MRR and R@k by trec_eval from the printed rankings",
+        ["hopscope index search INDEX --queries rewrites.tsv -k 100 --qrels qrels.tsv"],
+        "MRR and R@k of the rankings; the rewrites are those of your own rewriter",
         "MRR, TopiOCQA, ANCE, Qwen by GroGU: 37.8",
         unmeasured="needs a trained rewriter",
     ),
@@ -379,7 +395,7 @@ GROGU = (
         "the rewriter's data",
         "preferences for SFT and DPO",
         ["hopscope export preferences EXP --rewrites rewrites.jsonl -k 10 --out rewriter"],
-        "the history is part of the question's text; training is TRL's",
+        "the history of a conversation is a field of the file and of the rows; training is TRL's",
         "15,555 questions",
         unmeasured="counts only",
     ),

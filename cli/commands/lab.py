@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from hopscope.lab.dataset.ordering import Sample
     from hopscope.lab.equivalence.data import LeftOut
-    from hopscope.lab.equivalence.evaluate import Evaluation, HumanAgreement, LexicalMatch, Mistake
+    from hopscope.lab.equivalence.evaluate import Evaluation, HumanAgreement, Judge, Mistake
     from hopscope.lab.equivalence.reliability import Reliability
     from hopscope.lab.running_suites import Suites
-    from hopscope.runtime.ports import Entailment
 
 app = typer.Typer(cls=ArgumentGroup)
 
@@ -243,6 +242,28 @@ def equivalence(
             envvar="HOPSCOPE_EQUIVALENCE_ENTAILMENT",
         ),
     ] = "equivalence",
+    metric: Annotated[
+        str | None,
+        code_options.component(
+            "--metric",
+            "-m",
+            metavar="METRIC",
+            help="An answer metric in place of an entailment, as bertscore:MODEL or f1; see "
+            "`hopscope list metrics`.",
+            envvar="HOPSCOPE_EQUIVALENCE_METRIC",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            min=0,
+            max=1,
+            envvar="HOPSCOPE_EQUIVALENCE_THRESHOLD",
+            help="An answer with a higher probability or score counts as judged right.",
+        ),
+    ] = 0.5,
+    reader: ReaderSpec = parts.TINY,
     rule: Annotated[
         Rule,
         typer.Option(
@@ -316,13 +337,21 @@ def equivalence(
 
     Prints F1 and accuracy in percent for each system in FILE, with 95 % intervals.
     """
+    from hopscope.lab import answer_metric
     from hopscope.lab.dataset import ordering
     from hopscope.lab.equivalence.data import MEAN, judgements
-    from hopscope.lab.equivalence.evaluate import LexicalMatch, evaluate
+    from hopscope.lab.equivalence.evaluate import ByMetric, LexicalMatch, evaluate
     from hopscope.runtime.errors import UsageError
 
-    judge: Entailment | LexicalMatch
-    if entailment == LEXICAL:
+    judge: Judge
+    if metric is not None:
+        if rule is not Rule.entails:
+            raise UsageError(f"--rule {rule.value} needs an entailment, and --metric is none")
+        by = None if entailment == LEXICAL else entailment
+        judge = ByMetric(
+            answer_metric.answer_metric(metric, reader=reader, entailment=by or "lexical")
+        )
+    elif entailment == LEXICAL:
         if rule is not Rule.entails:
             raise UsageError(
                 f"--rule {rule.value} needs an entailment, and lexical match is none: give "
@@ -342,20 +371,30 @@ def equivalence(
     )
     if left_out:
         render.note(_left_out(left_out))
-    if part is not Part.held_out and entailment == "equivalence":
+    if part is not Part.held_out and entailment == "equivalence" and metric is None:
         render.note(
             "the embedded model was trained on half of EVOUNA's TriviaQA: if FILE is that set, "
             "use --part held-out"
         )
     sample.tell(taken)
     render.progress(f"judging the answers to {len(judged)} questions")
-    found = evaluate(judged, judge, rule=rule.value, resamples=resamples, seed=seed)
+    found = evaluate(
+        judged, judge, rule=rule.value, threshold=threshold, resamples=resamples, seed=seed
+    )
     render.progress("")
     shown = found.mistakes[:mistakes]
     if json:
         render.print_json(
             _as_json(
-                found, judge, shown, left_out, taken, rule=rule, resamples=resamples, seed=seed
+                found,
+                judge,
+                shown,
+                left_out,
+                taken,
+                rule=rule,
+                threshold=threshold,
+                resamples=resamples,
+                seed=seed,
             )
         )
         return
@@ -397,7 +436,7 @@ def _bins(found: "Reliability") -> list[str]:
     return [*lines, f"expected calibration error {found.error:.4f}"]
 
 
-def _told(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[str]:
+def _told(mistake: "Mistake", judge: "Judge") -> list[str]:
     asked = mistake.answered
     verdict = "right" if mistake.right else "wrong"
     lines = [
@@ -412,7 +451,7 @@ def _told(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[str]:
     return lines
 
 
-def _reasons(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[dict[str, object]]:
+def _reasons(mistake: "Mistake", judge: "Judge") -> list[dict[str, object]]:
     """The five features with the largest contributions, if the model reports them."""
     from hopscope.tracing.entailments.equivalence import Equivalence
 
@@ -423,12 +462,13 @@ def _reasons(mistake: "Mistake", judge: "Entailment | LexicalMatch") -> list[dic
 
 def _as_json(
     found: "Evaluation",
-    judge: "Entailment | LexicalMatch",
+    judge: "Judge",
     shown: "list[Mistake]",
     left_out: Sequence["LeftOut"],
     taken: "Sample | None",
     *,
     rule: Rule,
+    threshold: float,
     resamples: int,
     seed: int,
 ) -> dict[str, object]:
@@ -455,6 +495,7 @@ def _as_json(
             "interval": f"95 % percentile bootstrap over questions, {resamples} resamples",
             "seed": seed,
             "rule": rule.value,
+            "threshold": threshold,
             "sample": taken and taken.model_dump(mode="json"),
             "left_out": [each.model_dump(mode="json") for each in left_out],
             **({"mistakes": wrong[name]} if name in wrong and shown else {}),

@@ -18,12 +18,14 @@ from hopscope.lab.equivalence.data import Judged
 from hopscope.lab.equivalence.reliability import Reliability, reliability
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.texts.answers import accuracy
+from hopscope.runtime.types import Question
 from hopscope.tracing.scoring.correctness import Answered
+from hopscope.tracing.scoring.metric import AnswerMetric, Case
 from hopscope.tracing.statistics.intervals import Interval, quantiles
 
 Flags = NDArray[np.bool_]
 THRESHOLD = 0.5
-"""Answers with a higher probability of being right count as judged right."""
+"""By default, answers with a higher probability of being right count as judged right."""
 RESAMPLES = 2000
 
 
@@ -71,31 +73,51 @@ class LexicalMatch:
         return [accuracy(row.answer, row.golds) for row in answered]
 
 
+class ByMetric:
+    """A metric of answers; what it cannot measure is 0."""
+
+    def __init__(self, metric: AnswerMetric) -> None:
+        self.metric = metric
+
+    def correctness(self, answered: Sequence[Answered]) -> list[float]:
+        """The score of each answer."""
+        cases = [
+            Case(Question(text=row.question, answers=tuple(row.golds)), row.answer)
+            for row in answered
+        ]
+        return [found.value or 0.0 for found in self.metric.score(cases)]
+
+
+Judge = Entailment | LexicalMatch | ByMetric
+
+
 def evaluate(
     judged: Sequence[Judged],
-    judge: Entailment | LexicalMatch,
+    judge: Judge,
     *,
     rule: Rule = "entails",
+    threshold: float = THRESHOLD,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Evaluation:
     """Compare an entailment with the human judgements.
 
     Args:
-        rule: from relations to the probability of an answer; lexical match has none.
+        rule: from relations to the probability of an answer; only entailments have one.
+        threshold: a higher probability or score counts as right.
 
     Raises:
-        EntailmentError: the model failed.
+        EntailmentError, ReaderError: the model failed.
     """
     systems = list(judged[0].answers)
     answered = [row.answered(system) for row in judged for system in systems]
-    if isinstance(judge, LexicalMatch):
+    if isinstance(judge, LexicalMatch | ByMetric):
         values = judge.correctness(answered)
     else:
         values = chances(judge, answered, rule)
     shape = len(judged), len(systems)
     probabilities = np.array(values).reshape(shape)
-    found: Flags = probabilities > THRESHOLD
+    found: Flags = probabilities > threshold
     right: Flags = np.array([[row.right[system] for system in systems] for row in judged])
     scores = _scores(found[None], right[None])[0]
     drawn = np.random.default_rng(seed).integers(len(judged), size=(resamples, len(judged)))
@@ -112,7 +134,7 @@ def evaluate(
     return Evaluation(
         dict(zip(systems, agreements, strict=True)),
         _agreement(scores.mean(axis=1), sampled.mean(axis=2), len(judged) * len(systems)),
-        sorted(mistakes, key=lambda mistake: -abs(mistake.probability - THRESHOLD)),
+        sorted(mistakes, key=lambda mistake: -abs(mistake.probability - threshold)),
         reliability(probabilities, right, drawn),
     )
 

@@ -123,7 +123,7 @@ def _there(build: Callable[[], AnswerMetric]) -> AnswerMetric | str:
 
 
 def _bertscore() -> AnswerMetric:
-    return bertscore.build(model=str(naming.parse(naming.PACKAGED).passages.folder))
+    return bertscore.build(model=naming.PACKAGED)
 
 
 def _each(

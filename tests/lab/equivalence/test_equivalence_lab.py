@@ -310,6 +310,16 @@ def test_the_command_prints_each_system(tmp_path: Path, capsys: pytest.CaptureFi
     assert [line.split()[0] for line in out.splitlines()] == ["one", "two", "mean"]
 
 
+def test_a_metric_judges_by_a_threshold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A score of 1 is not above a threshold of 1."""
+    path = str(write(tmp_path, *(record(question=f"Who directed film {i}?") for i in range(20))))
+    for threshold, f1 in (("0.1", 100), ("1", 0)):
+        code, out, err = call(capsys, path, "--metric", "f1", "--threshold", threshold, "--json")
+        assert (code, "trained on half" in err) == (0, False), err
+        found = json.loads(out)["one"]
+        assert (found["f1"], found["threshold"]) == (f1, float(threshold))
+
+
 def test_rules_and_bins_are_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(write(tmp_path, *(record(question=f"Who directed film {i}?") for i in range(20))))
     for rule in ("seper", "seper_hard"):
@@ -384,6 +394,8 @@ def test_wrong_use_exits_2_with_one_message(
         ([good, "--entailment", "equivalence:x"], "takes nothing after its name"),
         ([good, "--limit", "0"], "limit"),
         ([good, "--entailment", "lexical", "--rule", "seper"], "--rule seper needs an entailment"),
+        ([good, "--metric", "f1", "--rule", "seper"], "--rule seper needs an entailment"),
+        ([good, "--metric", "wrong"], "choose from bertscore, bleu"),
     ]:
         code, out, err = call(capsys, *arguments)
         assert code == 2, (arguments, err)

@@ -139,6 +139,16 @@ def test_bertscore_of_an_encoder(tmp_path: Path) -> None:
     one, other = value(metric, "Rome", "Paris") or 0, value(metric, "Rome", "Oslo") or 0
     assert value(metric, "Rome", "Paris", "Oslo") == pytest.approx(max(one, other))
     assert value(metric, "", "Paris") == 0
+    assert value(metric, None, "Paris") is None
+    asked = [
+        case("Rome", "Paris", "Oslo"),
+        case("Oslo", "Paris", "Oslo"),
+        case("x"),
+        case("Rome", "Paris"),
+    ]
+    best, same, missing, alone = metric.score(asked)
+    assert (best.value, alone.value) == pytest.approx((max(one, other), one))
+    assert (same.value, missing.reason) == (pytest.approx(1, abs=1e-5), "no gold answer")
     assert "layer=" in metric.estimator
     with pytest.raises(UsageError, match="nowhere"):
         bertscore.build(model="/nowhere")
