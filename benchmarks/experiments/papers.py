@@ -204,8 +204,8 @@ EOR = (
             "hopscope eval FILE -w eor --preset eor-authors -o weights=weights.json",
         ],
         "the suite searches two halves of the corpus, without the preset by a pool of eight; the "
-        "preset has the paper's 16 and in `eval` needs a search engine; the retrained Contriever is "
-        "not public",
+        "preset has the paper's 16 and in `eval` needs a search engine; the retrained Contriever "
+        "is not public",
         "EM on NQ, Llama2-7B: EoR 50.2, best retriever 46.3",
         Source("eor", "eor/EoR/exact_match"),
     ),
