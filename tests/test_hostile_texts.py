@@ -15,10 +15,12 @@ import pysbd
 import pytest
 
 import hopscope
+from hopscope.lab.dataset import topics
 from hopscope.runtime import key_lists
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.corpora.records.chunks import Chunking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError, PassageDraft
+from hopscope.runtime.errors import CorpusError
 from hopscope.runtime.judgments import permutation, selection
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.prompting import tool_calls
@@ -38,7 +40,7 @@ from hopscope.store.trajectories.tags import TaggedRollouts
 from hopscope.tracing.answer_metrics import _rating
 from hopscope.tracing.asking import context
 from hopscope.tracing.entailments import equivalence, judge, lexical
-from hopscope.tracing.entailments.equivalence import words
+from hopscope.tracing.entailments.equivalence import quantities, words
 from hopscope.tracing.entailments.equivalence._english import WHEN, WHERE
 from hopscope.tracing.learned import classifier_file
 from hopscope.tracing.scoring.correctness import Answered
@@ -71,6 +73,19 @@ def fresh(text: str) -> object:
 def reading(text: str) -> object:
     read = words.Text(text)
     return read.initials, read.trigrams, read.first, read.names, read.refuses
+
+
+def signed(text: str) -> object:
+    found = quantities.quantities(words.Text(f"-5 {text} 5"))
+    return quantities.contradicted([found], found[1:], signed=True)
+
+
+def topic(text: str) -> object:
+    path = Path("topics")
+    try:
+        return [*topics.TextRecords(path, f"1\t{text}"), *topics.TextRecords(path, f"<top>{text}")]
+    except CorpusError as error:
+        return error
 
 
 def equivalent(text: str) -> object:
@@ -128,6 +143,8 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "tracing.entailments.equivalence._english": lambda text: [
         expression.search(text) for expression in (WHERE, WHEN)
     ],
+    "tracing.entailments.equivalence.quantities": signed,
+    "lab.dataset.topics": topic,
     "tracing.entailments.equivalence.words Text": reading,
     "tracing.entailments.equivalence.words alternatives": words.alternatives,
     "tracing.entailments.equivalence.words items": words.items,

@@ -22,7 +22,7 @@ from hopscope.runtime.corpora.records.json_records import (
 )
 from hopscope.runtime.errors import CorpusError
 
-_TOPIC = re.compile(r"<top>|<topic\b([^>]*)>", re.IGNORECASE)
+_TOPIC = re.compile(r"<top>|<topic\b([^<>]{0,500})>", re.IGNORECASE)
 _END = re.compile(r"</top(?:ic)?>", re.IGNORECASE)
 _NUMBER = re.compile(r"""number\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
 _FIELD = re.compile(r"<(num|title|query)>([^<]*)", re.IGNORECASE)

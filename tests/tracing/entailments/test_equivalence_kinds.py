@@ -25,6 +25,9 @@ KINDS = [
     "mentioned",
     "echo",
     "names",
+    "signs",
+    "units",
+    "initials",
 ]
 LEAST = 0.9
 """The share of each kind that must be judged rightly."""

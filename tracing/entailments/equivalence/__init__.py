@@ -10,6 +10,7 @@ hypothesis. The first case that applies decides:
 | case                                                      | P(entailment)    |
 |-----------------------------------------------------------|------------------|
 | no words on one side; the same symbols                    | 0; 1             |
+| the same number with another sign or unit                 | 0                |
 | the same words in the same order                          | 1                |
 | the question asks whether, the hypothesis says            |                  |
 | yes or no (true, false): the same; not the same           | 1; 0             |

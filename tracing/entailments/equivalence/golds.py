@@ -14,6 +14,7 @@ from hopscope.tracing.entailments.equivalence._english import (
     WHERE,
 )
 from hopscope.tracing.entailments.equivalence._variants import FIRST_NAMES, PLACES
+from hopscope.tracing.entailments.equivalence.quantities import Quantity, quantities
 from hopscope.tracing.entailments.equivalence.times import Time, coarser, only_times, times
 from hopscope.tracing.entailments.equivalence.words import (
     SHORTEST_SOUND,
@@ -138,6 +139,21 @@ class Golds:
             if only_times(text.words, said) and (time := _one(said)):
                 found.append(GoldTime(time, text.words, len(said) > 1))
         return [each for each in found if not any(coarser(each.time, o.time) for o in found)]
+
+    @cached_property
+    def quantities(self) -> list[list[Quantity]]:
+        """The numbers of each gold that has some, with signs and units."""
+        return [quantities(text) for text in self._texts if text.numbers]
+
+    @cached_property
+    def all_numbers(self) -> frozenset[str]:
+        """The numbers of all golds."""
+        return frozenset(chain.from_iterable(self.numbers))
+
+    @cached_property
+    def measured(self) -> bool:
+        """Whether a number of a gold has a sign or a unit."""
+        return any(each.negative or each.unit for gold in self.quantities for each in gold)
 
     @cached_property
     def first_names(self) -> dict[str, list[tuple[str, Text]]]:

@@ -1,7 +1,7 @@
 """Rules that decide before the model: what no share of words shows."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from rapidfuzz.distance import Indel
@@ -22,6 +22,12 @@ from hopscope.tracing.entailments.equivalence._english import (
 )
 from hopscope.tracing.entailments.equivalence._variants import PLACES
 from hopscope.tracing.entailments.equivalence.golds import MOST_INITIALS, Golds, Reading
+from hopscope.tracing.entailments.equivalence.quantities import (
+    contradicted,
+    may_be_signed,
+    quantities,
+    sign_matters,
+)
 from hopscope.tracing.entailments.equivalence.reading import answer_times, lacks_day
 from hopscope.tracing.entailments.equivalence.times import Relation, relation
 from hopscope.tracing.entailments.equivalence.words import Text, items, stem
@@ -58,6 +64,8 @@ def decide(golds: Golds, answer: Text) -> Decided | None:
     if not answer.words or not golds.full:
         same = answer.raw.strip() and answer.raw.strip() in {raw.strip() for raw in golds.raw}
         return Decided(1.0, "the same symbols") if same else Decided(0.0, "nothing to compare")
+    if answer.numbers and golds.numbers and _another_quantity(golds, answer):
+        return Decided(0.0, "another sign or unit")
     if answer.spaced in golds.spaced:
         return Decided(1.0, "the same words")
     if golds.bare:
@@ -71,7 +79,7 @@ def decide(golds: Golds, answer: Text) -> Decided | None:
         return Decided(0.0, "another time")
     if _repeats_question(golds, answer):
         return Decided(0.0, "repeats the question")
-    if _other_initials(golds, answer):
+    if _other_initials(golds, answer) or _other_middle_initials(golds, answer):
         return Decided(0.0, "other initials")
     if _another_place(golds, answer):
         return Decided(0.0, "another place")
@@ -107,6 +115,21 @@ def _judged(golds: Golds, answer: Text) -> str | None:
     if not asked or len(asked & answer.stemset) < REPEATED * len(asked):
         return None
     return "yes" if DENIALS.isdisjoint(answer.words) else "no"
+
+
+def _another_quantity(golds: Golds, answer: Text) -> bool:
+    """Whether the answer has the golds' numbers, but with another sign or unit, and no gold without
+    numbers."""
+    if answer.numbers.isdisjoint(golds.all_numbers):
+        return False
+    if not golds.measured and not may_be_signed(answer.raw):
+        return False
+    said = quantities(Text(answer.raw))  # the answer itself, not as it was read beside the golds
+    if not contradicted(golds.quantities, said, signed=sign_matters(golds.question)):
+        return False
+    return not any(
+        reading.text.spaced in answer.spaced and not reading.text.numbers for reading in golds.full
+    )
 
 
 def _only_other_numbers(golds: Golds, answer: Text) -> bool:
@@ -161,6 +184,38 @@ def _other_initials(golds: Golds, answer: Text) -> bool:
         and not {first[0] for first in firsts} & set(initials)
         for initials in same
     )
+
+
+def _other_middle_initials(golds: Golds, answer: Text) -> bool:
+    """Whether the answer names somebody of a gold's first and last name, but with another initial
+    between them: "George W. Bush" is not "George H. W. Bush"."""
+    told = [gold.words for gold in golds.initialled if len(gold.words) > 2]
+    if not told:
+        return False
+    verdicts = [
+        _fitting(gold[1:-1], between)
+        for gold in told
+        for between in _between(answer.words, gold[0], gold[-1])
+    ]
+    return False in verdicts and True not in verdicts
+
+
+def _between(words: Sequence[str], first: str, last: str) -> Iterator[Sequence[str]]:
+    """What stands between the first and the last name, wherever both are in the text."""
+    for at, word in enumerate(words):
+        if word == first:
+            near = words[at + 1 : at + MOST_INITIALS]
+            if last in near and (between := near[: near.index(last)]):
+                yield between
+
+
+def _fitting(one: Sequence[str], other: Sequence[str]) -> bool | None:
+    """Whether middle names may be those of one person: False if initials at one place differ, None
+    if no initial decides."""
+    pairs = list(zip(one, other, strict=False))
+    if any(len(a) == len(b) == 1 and a != b for a, b in pairs):
+        return False
+    return True if all(a[0] == b[0] for a, b in pairs) else None
 
 
 def _another_place(golds: Golds, answer: Text) -> bool:
