@@ -45,13 +45,13 @@ def from_file(path: Path) -> dict[str, GivenRewrites]:
     found: dict[str, GivenRewrites] = {}
     for record in records:
         key = record.value.get("id") or record.value.get("question")
-        rewrites = record.value.get("rewrites")
+        rewrites = _texts(record.value.get("rewrites"))
+        history = _texts(record.value.get("history") or [])
         if not isinstance(key, str):
             raise records.fail(record.line, "needs a text under id or question")
-        if not _texts(rewrites):
+        if rewrites is None:
             raise records.fail(record.line, "needs a list of texts under rewrites")
-        history = record.value.get("history") or []
-        if not _texts(history):
+        if history is None:
             raise records.fail(record.line, "needs a list of texts under history, or none")
         before = found.get(key, NOTHING)
         found[key] = GivenRewrites([*before.queries, *rewrites], tuple(history) or before.history)
@@ -60,8 +60,11 @@ def from_file(path: Path) -> dict[str, GivenRewrites]:
     return found
 
 
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+def _texts(value: object) -> list[str] | None:
+    """The list, if it is one of texts."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return value
+    return None
 
 
 def of_question(question: Question, rewrites: Mapping[str, GivenRewrites]) -> GivenRewrites:

@@ -38,8 +38,8 @@ class BERTScoreMetric:
         for case, known in zip(cases, golds, strict=True):
             if not isinstance(known, str) and (answer := (case.answer or "").strip()):
                 asked.setdefault(tuple(known), {})[answer] = 0.0
-        for known, answers in asked.items():
-            alike = self.similarity.compare([*answers, *known])
+        for compared, answers in asked.items():
+            alike = self.similarity.compare([*answers, *compared])
             best = [max(row[len(answers) :]) for row in alike[: len(answers)]]
             answers.update(zip(answers, best, strict=True))
         return [
