@@ -9,13 +9,23 @@ from hopscope.api.given import EntailmentPart, ReaderPart
 from hopscope.runtime.specs import Spec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hopscope.runtime.ports import Reader
     from hopscope.tracing.scoring.metric import AnswerMetric
 
 
 def answer_metric(
-    named: Spec | str, *, reader: ReaderPart, entailment: EntailmentPart
+    named: Spec | str,
+    *,
+    reader: ReaderPart,
+    entailment: EntailmentPart,
+    wrap: "Callable[[Reader], Reader] | None" = None,
 ) -> "AnswerMetric":
     """Build a metric; a `reader` and an `entailment` given by name are loaded if it needs them.
+
+    Args:
+        wrap: applied to the reader.
 
     Raises:
         UsageError: there is no such metric, option or model.
@@ -24,7 +34,8 @@ def answer_metric(
     models: dict[str, Any] = {}
     wanted = inspect.signature(build).parameters
     if "reader" in wanted:
-        models["reader"] = given.reader(reader)
+        loaded = given.reader(reader)
+        models["reader"] = wrap(loaded) if wrap else loaded
     if "entailment" in wanted:
         models["entailment"] = given.entailment(entailment)
     built: AnswerMetric = build(**models)

@@ -16,10 +16,13 @@ from hopscope.api import given, parts
 from hopscope.api.given import EntailmentPart, ReaderPart
 from hopscope.api.measured_run import MeasuredRun
 from hopscope.lab.answer_metric import answer_metric
+from hopscope.runtime.budget.prices import prices
 from hopscope.runtime.code_files import shown
+from hopscope.runtime.ports import Reader
 from hopscope.runtime.types import Run
 from hopscope.tracing.erag.report import ERAGReport
 from hopscope.tracing.error_decomposition.report import ErrorReport
+from hopscope.tracing.scoring.metric import AnswerMetric
 from hopscope.tracing.scoring.scores import Scores
 
 _log = logging.getLogger(__name__)
@@ -50,12 +53,18 @@ def score(
         ReaderError, EntailmentError: a model failed.
     """
     from hopscope.tracing.scoring import scores
+    from hopscope.tracing.wrappers.metered import MeteredReader
 
-    built = {
-        shown(name): answer_metric(name, reader=reader, entailment=entailment)
-        for name in dict.fromkeys(metrics)
-    }
-    return scores.score(_records(runs), built, seed=seed)
+    built: dict[str, AnswerMetric] = {}
+    readers: dict[str, MeteredReader] = {}
+    for name in dict.fromkeys(metrics):
+
+        def metered(asked: Reader, name: str = shown(name)) -> Reader:
+            readers[name] = MeteredReader(asked)
+            return readers[name]
+
+        built[shown(name)] = answer_metric(name, reader=reader, entailment=entailment, wrap=metered)
+    return scores.score(_records(runs), built, seed=seed, readers=readers, prices=prices())
 
 
 def erag(

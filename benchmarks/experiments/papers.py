@@ -94,7 +94,8 @@ SEPER = (
             "hopscope score EXP -m judge_direct -m judge_reduction --reader openai:URL#MODEL",
             "hopscope compare EXP -t overview",
         ],
-        "scores of the judges; no table of their latency and price",
+        "the lines under the averages: calls, tokens, seconds and money per answer; a run for each "
+        "provider",
         "seconds and dollars by provider",
         unmeasured="needs the providers' services",
     ),

@@ -16,7 +16,7 @@ from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
 
 if TYPE_CHECKING:
-    from hopscope.tracing.scoring.scores import Scores
+    from hopscope.tracing.scoring.scores import JudgeCost, Scores
 
 MetricSpecs = Annotated[
     list[str] | None,
@@ -64,6 +64,16 @@ def score(
         _show(found)
 
 
+def _told(cost: "JudgeCost") -> str:
+    """What an answer took: calls, tokens, seconds and money."""
+    each, spent = max(1, cost.answers), cost.usage
+    tokens = "tokens not counted" if spent.uncounted else f"{spent.tokens / each:.1f} tokens"
+    money = "" if cost.cost is None else f", {cost.cost / each:.6f} {cost.currency}"
+    return (
+        f"per answer: {spent.calls / each:.1f} calls, {tokens}, {cost.seconds / each:.2f} s{money}"
+    )
+
+
 def _show(found: "Scores") -> None:
     names = list(found.averages)
     figures = [Column(name, place, right=True) for place, name in enumerate(names, start=1)]
@@ -80,4 +90,6 @@ def _show(found: "Scores") -> None:
     render.out().print(Grid([*columns, Column("question → answer", wraps=28)], rows))
     for name, mean in found.averages.items():
         render.out().print(Text(f"{name}  {measured.mean(mean)}"))
+    for name, cost in found.costs.items():
+        render.out().print(Text(f"{name}  {_told(cost)}"))
     measured.say_why(m for row in found.runs for m in row.scores.values())

@@ -87,6 +87,24 @@ def test_score_prints_each_run_and_averages_what_could_be_measured(
     assert err == ""
 
 
+def test_metrics_that_ask_a_reader_tell_what_they_took(
+    capsys: pytest.CaptureFixture[str], database: list[str], runs: list[Run]
+) -> None:
+    """SePer's Table 7: direct judgement asks once, by reduction twice, where there is evidence."""
+    asked = ["score", "-m", "judge_direct", "-m", "judge_reduction", "-m", "f1", *database]
+    found = ask(capsys, *asked)
+    assert list(found["costs"]) == ["judge_direct", "judge_reduction"]
+    direct, reduction = found["costs"].values()
+    assert direct["answers"] == reduction["answers"] == len(runs)
+    assert 0 < direct["usage"]["calls"] <= len(runs)
+    assert direct["usage"]["calls"] < reduction["usage"]["calls"]
+    assert direct["usage"]["input_tokens"] > 100
+    assert direct["seconds"] > 0
+    out = call(capsys, *asked)[1]
+    assert f"per answer: {direct['usage']['calls'] / len(runs):.1f} calls, " in out
+    assert out.count("per answer:") == 2
+
+
 def test_errors_are_told_for_runs_steps_and_systems(
     capsys: pytest.CaptureFixture[str], database: list[str], runs: list[Run]
 ) -> None:
