@@ -72,7 +72,10 @@ def load(checkpoint: Checkpoint, config: Any, *, device: str, kind: str) -> tupl
     if missing := sorted(report["missing_keys"]):
         raise UsageError(f"{checkpoint.name}: is no trained {kind}, it lacks {missing[0]}")
     if config.model_type == "deberta-v2":
-        from hopscope.runtime.models.deberta import keep_near
+        from hopscope.runtime.models import deberta, deberta_packed
 
-        keep_near(model)
+        if deberta_packed.packs(model):
+            deberta_packed.pack(model)
+        else:
+            deberta.keep_near(model)
     return model, tokenizer

@@ -1,0 +1,114 @@
+"""DeBERTa without padding gives transformers' outputs."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
+
+from hopscope.runtime.models import deberta_packed
+from hopscope.runtime.models.deberta_packed import PackedEncoder, pack, packs
+from hopscope.runtime.models.linear import laid_out
+
+LENGTHS = (40, 13, 1, 17, 40, 13)
+
+
+def classifier(**settings: Any) -> DebertaV2ForSequenceClassification:
+    shape: dict[str, Any] = {
+        "vocab_size": 100,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "type_vocab_size": 0,
+        "initializer_range": 0.2,
+        "num_labels": 3,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "max_position_embeddings": 64,
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return DebertaV2ForSequenceClassification(DebertaV2Config(**(shape | settings))).eval()
+
+
+def inputs() -> dict[str, torch.Tensor]:
+    ids = torch.randint(
+        100, (len(LENGTHS), max(LENGTHS)), generator=torch.Generator().manual_seed(1)
+    )
+    mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]).long()
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "buckets": {"position_buckets": 16, "share_att_key": True, "norm_rel_ebd": "layer_norm"},
+    "own-projections": {"position_buckets": 16},
+    "no-buckets": {},
+    "a-bucket-for-each": {"position_buckets": 64, "share_att_key": True},
+    "to-positions-only": {"position_buckets": 16, "pos_att_type": ["c2p"]},
+    "from-positions-only": {"position_buckets": 16, "pos_att_type": ["p2c"]},
+    "published": {
+        "max_position_embeddings": 512,
+        "position_buckets": 256,
+        "share_att_key": True,
+        "position_biased_input": False,
+        "conv_kernel_size": 3,
+    },
+    "one-layer-and-convolution": {"num_hidden_layers": 1, "conv_kernel_size": 3},
+}
+
+
+@pytest.mark.parametrize("cached", [1, 64, 384], ids=["alone", "few", "all"])
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_verdicts_are_those_of_transformers(
+    settings: dict[str, Any], cached: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deberta_packed, "CACHED", cached)
+    model = classifier(**settings)
+    own = copy.deepcopy(model)
+    pack(own)
+    with torch.inference_mode():
+        wanted, found = model(**inputs()).logits, own(**inputs()).logits
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-4)
+    assert wanted.std() > 1e-2
+
+
+def test_states_of_all_tokens_stand_where_transformers_has_them() -> None:
+    model = classifier(position_buckets=16)
+    own: Any = copy.deepcopy(model)
+    own.deberta.encoder = PackedEncoder(own.deberta.encoder, laid_out, first_only=False)
+    with torch.inference_mode():
+        wanted, found = (one.deberta(**inputs()).last_hidden_state for one in (model, own))
+    there = inputs()["attention_mask"].bool()
+    torch.testing.assert_close(found[there], wanted[there], rtol=0, atol=1e-4)
+    assert not found[~there].any()
+
+
+def test_no_padding_and_only_first_tokens_of_the_last_layer_are_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows: list[int] = []
+
+    def counted(parts: Any) -> Any:
+        inner = laid_out(parts)
+
+        def apply(tokens: torch.Tensor) -> torch.Tensor:
+            rows.append(len(tokens))
+            return inner(tokens)
+
+        return apply
+
+    model = classifier(position_buckets=16)
+    pack(model, counted)
+    with torch.inference_mode():
+        model(**inputs())
+    total, texts = sum(LENGTHS), len(LENGTHS)
+    assert rows == [total] * 4 * 2 + [total] + [texts] * 4
+
+
+def test_other_models_stay_with_transformers() -> None:
+    assert packs(classifier())
+    assert not packs(classifier().half())
+    assert not packs(classifier().deberta)
+    assert not packs(classifier(relative_attention=False, pos_att_type=None))
