@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hopscope.api import given
 from hopscope.api.appraiser import split
@@ -23,14 +23,16 @@ from hopscope.lab.comparison import Comparison, compare
 from hopscope.lab.dataset import dataset
 from hopscope.lab.dataset.dataset import Dataset
 from hopscope.lab.dataset.ordering import Order
-from hopscope.lab.experiments import execution, item_runner, planning
-from hopscope.lab.experiments.arms import arms, of_workflow
+from hopscope.lab.experiments import concurrency, execution, item_runner, planning
+from hopscope.lab.experiments.arms import arms, of_workflow, pinned
+from hopscope.lab.experiments.concurrency import Concurrency, Situation
 from hopscope.lab.experiments.execution import AT_A_TIME
 from hopscope.lab.experiments.experiment import ExperimentSettings
 from hopscope.lab.experiments.in_process import InProcessExecutor
 from hopscope.lab.experiments.item_runner import ItemRunner
 from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.workers import ItemResult
+from hopscope.runtime import code_files, entry_points
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
@@ -133,7 +135,7 @@ def evaluate(
     k: int | None = None,
     limit: int | None = None,
     order: Order = "stratified",
-    threads: int = 1,
+    threads: int | Literal["auto"] = "auto",
     retry_failed: bool = False,
 ) -> Experiment:
     """Answer and measure all questions by each workflow, and store them as an experiment. Finished
@@ -149,7 +151,8 @@ def evaluate(
         options: as of the session, and before those.
         k: passages per retrieval.
         limit: answers only this many, the first by `order`; a larger limit later adds questions.
-        threads: questions at a time; their requests to the reader are batched.
+        threads: questions at a time; their requests to the reader are batched. `auto` is 16 to 64
+            with a local model, fewer if questions or memory are few, and 1 with parts in memory.
         retry_failed: repeats failed items.
 
     Raises:
@@ -181,7 +184,7 @@ async def evaluate_async(
     k: int | None = None,
     limit: int | None = None,
     order: Order = "stratified",
-    threads: int = 1,
+    threads: int | Literal["auto"] = "auto",
     retry_failed: bool = False,
 ) -> Experiment:
     """`evaluate` in a thread, which leaves the event loop free. When cancelled, it returns
@@ -217,11 +220,12 @@ def _evaluate(
     k: int | None,
     limit: int | None,
     order: Order,
-    threads: int,
+    threads: int | Literal["auto"],
     retry_failed: bool,
     cancelled: Event | None = None,
 ) -> Experiment:
-    for option, number in (("limit", limit), ("threads", threads)):
+    given_threads = None if threads == "auto" else threads
+    for option, number in (("limit", limit), ("threads", given_threads)):
         if number is not None and number < 1:
             raise UsageError(f"{option}: give a number of at least 1, not {number}")
     if isinstance(workflows, str):
@@ -238,7 +242,13 @@ def _evaluate(
         plan = planning.plan(name, settings, planned, found)
 
         def start() -> InProcessExecutor:
-            return InProcessExecutor(lambda: _bench(session, plan, live, threads), threads=threads)
+            if given_threads is None:
+                at_once = concurrency.chosen(session.reader, _situation(session, plan, live))
+            else:
+                at_once = Concurrency(given_threads, "threads=")
+            return InProcessExecutor(
+                lambda: _bench(session, plan, live, at_once), threads=at_once.threads
+            )
 
         def report(claimed: ClaimedItem, done: ItemResult) -> None:
             now = store.experiments.progress(name)
@@ -251,7 +261,7 @@ def _evaluate(
                 loaded,
                 retry_failed=retry_failed,
                 watching=lambda: nullcontext(report),
-                described={AT_A_TIME: threads},
+                described={AT_A_TIME: loaded.at_once.threads},
                 cancelled=cancelled,
             )
     result = Experiment(name, store)
@@ -339,16 +349,34 @@ def _arms(
     return (*named, *others), {workflow.name: workflow for workflow in live}
 
 
+def _situation(session: Session, plan: ExperimentPlan, live: Mapping[str, Workflow]) -> Situation:
+    named = session.parts
+    others = [named.named_retriever, named.named_entailment, *(arm.workflow for arm in plan.arms)]
+    reader = named.named_reader
+    texts = " ".join(part for part in others if isinstance(part, str))
+    return Situation(
+        reader=Spec.parse(reader) if isinstance(reader, str) else None,
+        foreign=bool(live)
+        or not all(isinstance(part, str) for part in others)
+        or code_files.ENDING in texts
+        or entry_points.occur(texts),
+        timed=any(pinned(arm).limits.seconds is not None for arm in plan.arms),
+        questions=len(plan.entries) * len(plan.arms),
+    )
+
+
 @contextmanager
 def _bench(
-    session: Session, plan: ExperimentPlan, live: dict[str, Workflow], threads: int
+    session: Session, plan: ExperimentPlan, live: dict[str, Workflow], at_once: Concurrency
 ) -> Iterator[ItemRunner]:
     from hopscope.tracing.spans.telemetry import captures_content, telemetry
 
     named = session.parts.named_reader
     with (
         item_runner.shared(
-            session.reader, threads, named=Spec.parse(named) if isinstance(named, str) else None
+            session.reader,
+            at_once.threads,
+            named=Spec.parse(named) if isinstance(named, str) else None,
         ) as reader,
         telemetry(session.trace_file),
     ):
@@ -361,7 +389,9 @@ def _bench(
             capture_content=session.trace_content and captures_content(),
         )
         measuring = item_runner.measuring(plan.settings)
-        made = ItemRunner(plan.name, deps, reader, session.entailment, measuring, live)
+        made = ItemRunner(
+            plan.name, deps, reader, session.entailment, measuring, live, at_once=at_once
+        )
         for arm in plan.arms:
             made.system(arm)  # reports errors before the first question
         yield made

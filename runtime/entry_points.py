@@ -7,6 +7,7 @@ The group is `hopscope.` and the kind in `hopscope list`. The entry point names 
 typed `build(...)`. A module is imported only when its component is requested by name.
 """
 
+import re
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import NamedTuple
@@ -26,6 +27,13 @@ class Offer(NamedTuple):
 def offers(kind: str) -> list[Offer]:
     """The installed components of a kind, sorted."""
     return sorted(map(_offer, entry_points(group=f"hopscope.{kind}")))
+
+
+def occur(text: str) -> bool:
+    """Whether the name of a component of another distribution, of any kind, is a word of a text."""
+    groups = (each for each in entry_points().groups if each.startswith("hopscope."))
+    names = {point.name for group in groups for point in entry_points(group=group)}
+    return not names.isdisjoint(re.findall(r"\w+", text))
 
 
 def _offer(point: EntryPoint) -> Offer:

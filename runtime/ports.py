@@ -118,6 +118,46 @@ class BranchingReader(Protocol):
         ...
 
 
+class OngoingGeneration(Protocol):
+    """Generation that further calls may join at any time. For one thread."""
+
+    @property
+    def busy(self) -> int:
+        """Number of calls that are not answered yet."""
+        ...
+
+    def join(self, requests: Sequence[GenerationRequest], *, first: int = 0) -> int:
+        """Add a call of `more`, with `first` 0 of `generate`. Returns its number.
+
+        Raises:
+            ReaderError: as `generate`; the other calls go on.
+        """
+        ...
+
+    def advance(self) -> dict[int, list[list[Generation]]]:
+        """Compute a little; returns the replies of the calls that are complete now, by number.
+
+        Raises:
+            ReaderError: as `generate`; all calls are lost.
+        """
+        ...
+
+
+@runtime_checkable
+class ContinuousReader(Protocol):
+    """A capability of some readers: calls join others that are being computed, instead of waiting
+    for their longest reply."""
+
+    def ongoing(self) -> OngoingGeneration:
+        """A new one, without calls."""
+        ...
+
+    def rows_in(self, free_bytes: int | None, *, share: int) -> int | None:
+        """Number of long prompts whose keys and values take one part of `share` of so much memory;
+        by default, of the memory that is free on its device. None if that is unknown."""
+        ...
+
+
 class AnswerCache(Protocol):
     """A bounded cache of answers. The key of an answer is a hash of all it depends on."""
 

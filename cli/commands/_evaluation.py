@@ -51,7 +51,15 @@ def execute(plan: ExperimentPlan, options: Execution) -> int:
 
     def start() -> Executor:
         opening = Noted(
-            ItemRunnerFactory(plan.settings, name, plan.arms, workers.threads, code_files.known())
+            ItemRunnerFactory(
+                plan.settings,
+                name,
+                plan.arms,
+                1 if workers.on_ray else workers.threads,
+                code_files.known(),
+                questions=-(-len(plan.entries) * len(plan.arms) // workers.number),
+                workers=workers.number,
+            )
         )
         only = 1 if options.dry_run else None
         return workers.start(opening, deterministic=plan.settings.deterministic, only=only)
@@ -64,6 +72,8 @@ def execute(plan: ExperimentPlan, options: Execution) -> int:
         render.progress("loading the models")
         with execution.loaded(store, plan, start) as loaded:
             render.progress("")
+            if workers.threads is None:
+                evaluation_report.tell_concurrency(loaded.at_once, workers.number)
             price = options.price(loaded.experiment.reader)
             if options.dry_run:
                 found = estimate.of_plan(store, plan, loaded, workers=workers, price=price)
@@ -91,7 +101,7 @@ def execute(plan: ExperimentPlan, options: Execution) -> int:
                 loaded,
                 retry_failed=options.retry_failed,
                 watching=watching,
-                described=workers.described,
+                described=workers.described(loaded.at_once.threads),
             )
             if stopped:
                 now = store.experiments.progress(name)

@@ -23,6 +23,8 @@ from hopscope.cli.options.models import (
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.sample import Order
 
+AUTO = "auto"
+
 
 class Where(StrEnum):
     """The place of the workers."""
@@ -110,11 +112,11 @@ Workers = Annotated[
     ),
 ]
 Threads = Annotated[
-    int,
+    str,
     typer.Option(
-        min=1,
+        metavar="N|auto",
         help="Questions each worker processes concurrently; their requests to the reader are "
-        "batched.",
+        "batched. auto: 16 to 64 with a local model, fewer if questions or memory are few.",
         envvar="HOPSCOPE_THREADS",
         rich_help_panel=PROCESSING,
     ),
@@ -207,7 +209,7 @@ def eval_command(
     limit: Limit = None,
     sample_id: SampleIds = None,
     workers: Workers = 1,
-    threads: Threads = 1,
+    threads: Threads = AUTO,
     executor: ExecutorName = Where.local,
     address: Address = None,
     retry_failed: RetryFailed = False,
@@ -238,7 +240,7 @@ def eval_command(
     from hopscope.runtime.budget.ledger import Limits
 
     options = evaluation.Execution(
-        Workers(workers, threads, on_ray=executor is Where.ray, address=address),
+        Workers(workers, _at_once(threads), on_ray=executor is Where.ray, address=address),
         retry_failed,
         dry_run,
         db,
@@ -294,6 +296,15 @@ def eval_command(
             render.note("stopped: finished items are kept; the same command resumes")
         code = 130
     raise typer.Exit(code)
+
+
+def _at_once(threads: str) -> int | None:
+    """The number of an option; None for `auto`."""
+    if threads == AUTO:
+        return None
+    if not threads.isdecimal() or int(threads) < 1:
+        raise typer.BadParameter(f"{threads}: give 1 or more, or {AUTO}", param_hint="--threads")
+    return int(threads)
 
 
 def _check_alone(context: typer.Context) -> None:

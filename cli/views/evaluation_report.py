@@ -9,6 +9,7 @@ from rich.text import Text
 from hopscope.api.views import render
 from hopscope.api.views.grid import Column, Grid, numbers
 from hopscope.cli.views import progress
+from hopscope.lab.experiments.estimate import at_once
 from hopscope.lab.experiments.tally import total
 from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.tracing.answer_metrics import exact_match
@@ -18,6 +19,7 @@ from hopscope.tracing.scoring.metric import Case
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from hopscope.lab.experiments.concurrency import Concurrency
     from hopscope.lab.experiments.estimate import CostEstimate
     from hopscope.lab.experiments.tally import Tally
     from hopscope.runtime.budget.prices import Price
@@ -74,6 +76,7 @@ def print_json(store: "Store", found: "Experiment") -> None:
     render.print_json(
         {
             "experiment": whole,
+            "questions_per_worker": at_once(store, found.name),
             "progress": store.experiments.progress(found.name).model_dump(),
             "items": rows,
         }
@@ -115,6 +118,13 @@ def show_estimates(found: "Sequence[CostEstimate]", name: str, *, json: bool) ->
     ]
     render.out().print(Grid(columns, rows))
     render.note("a dry run: nothing is stored; the cost is - if the price is unknown")
+
+
+def tell_concurrency(at_once: "Concurrency", workers: int) -> None:
+    """Print how many questions are processed at the same time, and why."""
+    of_each = f" for each of {workers} workers" if workers > 1 else ""
+    questions = "1 question" if at_once.threads == 1 else f"{at_once.threads} questions"
+    render.note(f"{questions} at a time{of_each} ({at_once.reason}); --threads sets another number")
 
 
 def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:

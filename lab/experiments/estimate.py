@@ -131,7 +131,7 @@ def of_plan(
         return of_item(item, usage, sum(appraisal.seconds for appraisal in appraisals))
 
     found: list[CostEstimate] = []
-    threads_then = _threads(store, plan.name) if known else 1
+    threads_then = (at_once(store, plan.name) if known else None) or 1
     hashes = {entry.hash for entry in plan.entries}
     for arm in plan.arms:
         own = [item for item in items if item.arm == arm.label and item.entry.hash in hashes]
@@ -140,9 +140,9 @@ def of_plan(
         threads = threads_then
         if not costs:
             _log.info(f"trying {arm.label}")
-            wanted = sample(arm, plan.entries, max(TRIAL, workers.threads))
+            wanted = sample(arm, plan.entries, max(TRIAL, workers.threads or 0))
             tried = [done_now for _, done_now in engine.trial(loaded.pool, wanted)]
-            threads = min(workers.threads, len(tried))
+            threads = min(loaded.at_once.threads, len(tried))
             costs = [cost for done_now in tried if (cost := of_done(done_now))]
             basis = f"trial of {len(tried)} questions"
             failed = next((done_now.error for done_now in tried if done_now.error), None)
@@ -162,9 +162,10 @@ def of_plan(
     return found
 
 
-def _threads(store: Store, name: str) -> int:
-    """Questions that each worker processed concurrently when the experiment was last worked on."""
+def at_once(store: Store, name: str) -> int | None:
+    """Questions that each worker processed concurrently when the experiment was last worked on;
+    None if that was not recorded."""
     last = store.experiments.worker_sessions(name)[-1:]
     hardware = last[0].environment.get("hardware") if last else None
     threads = hardware.get(AT_A_TIME) if isinstance(hardware, dict) else None
-    return threads if isinstance(threads, int) else 1
+    return threads if isinstance(threads, int) else None

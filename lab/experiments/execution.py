@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from hopscope.lab.experiments import engine, environment, experiment
+from hopscope.lab.experiments.concurrency import Concurrency
 from hopscope.lab.experiments.executor import Executor
 from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.ray_workers import RayPool
@@ -27,17 +28,16 @@ class Workers(NamedTuple):
     """Processes that share the questions, each with models of its own."""
 
     number: int = 1
-    threads: int = 1
-    """Questions that each processes concurrently."""
+    threads: int | None = 1
+    """Questions that each processes concurrently; None lets each choose once it is loaded."""
     on_ray: bool = False
     address: str | None = None
     """Of the Ray cluster; None makes one on this machine."""
 
-    @property
-    def described(self) -> dict[str, JsonValue]:
-        """Their record in a worker session."""
+    def described(self, threads: int) -> dict[str, JsonValue]:
+        """Their record in a worker session, with so many threads."""
         where = "ray" if self.on_ray else "local"
-        return {"workers": self.number, AT_A_TIME: self.threads, "executor": where}
+        return {"workers": self.number, AT_A_TIME: threads, "executor": where}
 
     def start(
         self, factory: RunnerFactory, *, deterministic: bool, only: int | None = None
@@ -57,7 +57,7 @@ class Workers(NamedTuple):
                 deterministic=deterministic,
                 only=only,
             )
-        if self.threads > 1:
+        if self.threads is not None and self.threads > 1:
             raise UsageError(
                 "threads (--threads) do not go with Ray (--executor ray): give more workers "
                 "(--workers)"
@@ -73,6 +73,8 @@ class Loaded(NamedTuple):
     experiment: Experiment
     """As planned with these models; not stored yet."""
     hardware: dict[str, JsonValue]
+    at_once: Concurrency
+    """Questions that each worker processes concurrently."""
 
 
 @contextmanager
@@ -90,7 +92,7 @@ def loaded(store: Store, plan: ExperimentPlan, start: Callable[[], Executor]) ->
         if known is not None:
             experiment.check(known, plan.settings, ready.models)
         planned = experiment.plan(plan.name, plan.settings, ready.models, plan.arms)
-        yield Loaded(pool, planned, ready.hardware)
+        yield Loaded(pool, planned, ready.hardware, ready.at_once)
 
 
 def work(

@@ -39,7 +39,7 @@ class InProcessExecutor:
 
     def first(self) -> Ready:
         assert self._runner is not None
-        return Ready(self._runner.models, environment.hardware())
+        return Ready(self._runner.models, environment.hardware(), self._runner.at_once)
 
     @property
     def idle(self) -> int:

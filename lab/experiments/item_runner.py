@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from hopscope.api import parts, retrieval
 from hopscope.api.appraiser import Appraiser, Measuring
+from hopscope.lab.experiments import concurrency
 from hopscope.lab.experiments.arms import component, pinned
+from hopscope.lab.experiments.concurrency import ONE, Concurrency, Situation
 from hopscope.lab.experiments.experiment import ExperimentSettings, Models, run_id
 from hopscope.lab.experiments.workers import ItemResult
-from hopscope.runtime import code_files
+from hopscope.runtime import code_files, entry_points
 from hopscope.runtime.code_files import CodeFile
 from hopscope.runtime.errors import HopscopeError
 from hopscope.runtime.execution.run import Exited, Workflow, run
@@ -18,12 +20,10 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Entailment, Reader
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import RunError
+from hopscope.runtime.wrappers.kept_reader import KeptReader
 from hopscope.store.experiments.records import Arm, ClaimedItem
 
 _log = logging.getLogger(__name__)
-
-SERVED = frozenset({"openai"})
-"""Readers that use a server, which batches requests itself."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,14 @@ class ItemRunnerFactory:
     """Name of the experiment."""
     arms: tuple[Arm, ...]
     """The requested arms; the experiment may have more."""
-    threads: int = 1
-    """Number of threads that use the runner at the same time."""
+    threads: int | None = 1
+    """Number of threads that use the runner at the same time; None to choose it."""
     code: tuple[CodeFile, ...] = ()
     """Code files that define components named by the settings and arms."""
+    questions: int = 1
+    """Number of items that its worker can expect."""
+    workers: int = 1
+    """Number of workers that share the machine."""
 
     @contextmanager
     def __call__(self) -> Iterator["ItemRunner"]:
@@ -48,9 +52,12 @@ class ItemRunnerFactory:
         code_files.introduce(self.code)
         judge = parts.entailment(settings.entailment)
         named, corpus = Spec.parse(settings.reader), retrieval.parse(settings.corpus)
-        sharing = shared(
-            parts.reader(named), self.threads, named=named, deterministic=settings.deterministic
-        )
+        own = parts.reader(named)
+        if self.threads is None:
+            at_once = concurrency.chosen(own, self._situation(named))
+        else:
+            at_once = Concurrency(self.threads, "--threads")
+        sharing = shared(own, at_once.threads, named=named, deterministic=settings.deterministic)
         with sharing as reader, telemetry(warn=_log.warning):
             deps = Deps(
                 reader=reader,
@@ -59,13 +66,27 @@ class ItemRunnerFactory:
                 seed=settings.seed,
                 capture_content=captures_content(),
             )
-            runner = ItemRunner(self.name, deps, reader, judge, measuring(settings))
+            runner = ItemRunner(
+                self.name, deps, reader, judge, measuring(settings), at_once=at_once
+            )
             for arm in self.arms:
                 runner.system(arm)  # reports errors before the first question
             try:
                 yield runner
             finally:
                 retrieval.tell_cut(deps.retriever)
+
+    def _situation(self, reader: Spec) -> Situation:
+        settings = self.settings
+        named = " ".join([settings.corpus, settings.entailment, *map(str, self.arms)])
+        return Situation(
+            reader=reader,
+            foreign=bool(self.code) or entry_points.occur(named),
+            timed=any(pinned(arm).limits.seconds is not None for arm in self.arms),
+            questions=self.questions,
+            workers=self.workers,
+            deterministic=settings.deterministic,
+        )
 
 
 @contextmanager
@@ -74,8 +95,12 @@ def shared(
 ) -> Iterator[Reader]:
     """The reader; for several threads wrapped to batch their requests, unless the reader `named`
     does so itself."""
-    if threads == 1 or (named is not None and named.name in SERVED):
+    if threads == 1 or (named is not None and named.name in concurrency.SERVED):
         yield reader
+        return
+    if isinstance(reader, KeptReader):  # what is known waits for no batch
+        with shared(reader.inner, threads, named=named, deterministic=deterministic) as inner:
+            yield reader.around(inner)
         return
     from hopscope.runtime.wrappers.scheduled_reader import ScheduledReader
 
@@ -104,6 +129,8 @@ class ItemRunner:
     measuring: Measuring
     live: Mapping[str, Workflow] = field(default_factory=dict)
     """Workflows in memory, by arm label."""
+    at_once: Concurrency = ONE
+    """The number of threads that share it, with the reason."""
     _systems: dict[str, tuple[Workflow, Deps]] = field(default_factory=dict)
 
     @property

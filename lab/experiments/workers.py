@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from multiprocessing import get_context, parent_process
@@ -23,6 +23,7 @@ from typing import NamedTuple, Protocol, Self
 from pydantic import JsonValue
 
 from hopscope.lab.experiments import environment
+from hopscope.lab.experiments.concurrency import ONE, Concurrency
 from hopscope.lab.experiments.experiment import Models
 from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunError
@@ -46,6 +47,11 @@ class Runner(Protocol):
     @property
     def models(self) -> Models: ...
 
+    @property
+    def at_once(self) -> Concurrency:
+        """Number of items that it is made for at the same time, with the reason."""
+        ...
+
     def do(self, claimed: ClaimedItem) -> ItemResult:
         """Answer and measure one item; threads may call it at the same time."""
         ...
@@ -63,6 +69,8 @@ class Ready(NamedTuple):
 
     models: Models
     hardware: dict[str, JsonValue]
+    at_once: Concurrency = ONE
+    """Items that it processes concurrently."""
 
 
 class LoadFailure(NamedTuple):
@@ -84,7 +92,8 @@ class FinishedItem(NamedTuple):
 class _Worker:
     process: BaseProcess
     pipe: Connection
-    ready: bool = False
+    threads: int = 0
+    """Items that it processes concurrently; 0 until it is ready."""
     items: dict[int, ClaimedItem] = field(default_factory=dict)
     """Its unfinished items, by ticket."""
 
@@ -104,14 +113,14 @@ class Pool:
         factory: RunnerFactory,
         *,
         workers: int,
-        threads: int = 1,
+        threads: int | None = 1,
         deterministic: bool = False,
         only: int | None = None,
     ) -> None:
         """
         Args:
             workers: number of workers that share the cores.
-            threads: items each worker processes concurrently.
+            threads: items each worker processes concurrently; None takes its runner's number.
             only: number of workers to start; each gets its share of the cores as if all ran.
                 By default all.
         """
@@ -143,7 +152,7 @@ class Pool:
     @property
     def idle(self) -> int:
         """Number of further items that the workers can take."""
-        return sum(self._each - len(worker.items) for worker in self._workers if worker.ready)
+        return sum(worker.threads - len(worker.items) for worker in self._workers)
 
     @property
     def busy(self) -> int:
@@ -151,8 +160,8 @@ class Pool:
         return sum(len(worker.items) for worker in self._workers)
 
     def submit(self, claimed: ClaimedItem) -> None:
-        """Hand an item to the worker with the fewest items."""
-        worker = min((w for w in self._workers if w.ready), key=lambda w: len(w.items))
+        """Hand an item to the worker that can take most."""
+        worker = max(self._workers, key=lambda w: w.threads - len(w.items))
         ticket = next(self._tickets)
         worker.items[ticket] = claimed
         try:
@@ -188,7 +197,7 @@ class Pool:
         for worker in self._workers:
             worker.pipe.close()  # wakes workers that wait for items
         for worker in self._workers:
-            if worker.ready and not worker.items:
+            if worker.threads and not worker.items:
                 worker.process.join(END_SECONDS)
             worker.process.kill()
             worker.process.join()
@@ -213,13 +222,13 @@ class Pool:
                 f"the models changed while they were loaded: {ready.models} after "
                 f"{self._ready.models}; start again"
             )
-        worker.ready = True
+        worker.threads = ready.at_once.threads
 
     def _replace(self, worker: _Worker) -> list[FinishedItem] | list[LoadFailure]:
         """Start a new worker in place of a dead one; returns its unfinished items as failed."""
         worker.process.join()
         code = worker.process.exitcode
-        if not worker.ready:
+        if not worker.threads:
             return [LoadFailure(f"a worker ended with exit code {code} before it was ready", False)]
         self._workers[self._workers.index(worker)] = self._start()
         message = f"its worker process ended with exit code {code}"
@@ -243,7 +252,9 @@ def _threads(number: int) -> Iterator[None]:
             del os.environ[name]
 
 
-def _serve(pipe: Connection, factory: RunnerFactory, threads: int, deterministic: bool) -> None:
+def _serve(
+    pipe: Connection, factory: RunnerFactory, threads: int | None, deterministic: bool
+) -> None:
     """The main function of a worker process."""
     # Signals often go to the whole process group; the parent process handles them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -252,8 +263,11 @@ def _serve(pipe: Connection, factory: RunnerFactory, threads: int, deterministic
     try:
         if deterministic:
             environment.make_deterministic()
-        with factory() as runner, ThreadPoolExecutor(threads) as pool:
-            pipe.send(Ready(runner.models, environment.hardware()))
+        with ExitStack() as open_until_end:
+            runner = open_until_end.enter_context(factory())
+            at_once = runner.at_once if threads is None else Concurrency(threads, "--threads")
+            pool = open_until_end.enter_context(ThreadPoolExecutor(at_once.threads))
+            pipe.send(Ready(runner.models, environment.hardware(), at_once))
             sending = threading.Lock()
 
             def work(ticket: int, claimed: ClaimedItem) -> None:

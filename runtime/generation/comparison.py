@@ -64,10 +64,11 @@ def _difference(model: Any) -> float:
     wanted = [UnreadSequence(prompt) for prompt in prompts]
     passes = prefill.read(wanted)
     parents = [place for place, _ in after]
-    cache, mask = prefill.rows(passes, wanted, parents, Size(LENGTHS[0] + 1, len(after)))
-    ids = torch.tensor([[token] for _, token in after], device=mask.device)
-    mask = torch.cat([mask, mask.new_ones(len(after), 1)], dim=1)
-    kept = Forwarder(model).forward(ids, mask, cache, keep=1)[:, -1]
+    cache = prefill.rows(passes, wanted, parents, Size(LENGTHS[0] + 1, len(after)))
+    ids = torch.tensor([[token] for _, token in after], device=model.device)
+    forwarder = Forwarder(model)
+    mask = forwarder.mask([LENGTHS[place] + 1 for place in parents])
+    kept = forwarder.forward(ids, mask, cache, keep=1)[:, -1]
     apart = [
         _apart(logits, _alone(model, (*prompts[place], token)))
         for logits, (place, token) in zip(kept, after, strict=True)

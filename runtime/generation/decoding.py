@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hopscope.runtime.errors import ReaderError
-from hopscope.runtime.generation.caches.roomy import settled
-from hopscope.runtime.generation.draft import Draft
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.prefill import Prefill, UnreadSequence, after
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.sampling import distribution, draw, uniform
-from hopscope.runtime.models.batches import Size, must_be_alone, pack
+from hopscope.runtime.generation.running import Row, RunningRows, check_finite, draw_next
+from hopscope.runtime.generation.sampling import distribution
+from hopscope.runtime.models.batches import must_be_alone
 from hopscope.runtime.types import ForwardCounts
 
 
@@ -37,24 +35,6 @@ class Likelihood(NamedTuple):
     entropies: list[float]
 
 
-class Row(NamedTuple):
-    """Drafts with equal tokens so far."""
-
-    ids: Tokens
-    """The prompt and the drafts' tokens."""
-    drafts: list[Draft]
-
-    @property
-    def left(self) -> int:
-        """Most tokens that the drafts may still add."""
-        return max(draft.left for draft in self.drafts)
-
-    @property
-    def width(self) -> int:
-        """Positions up to the last token that the drafts may add."""
-        return len(self.ids) + self.left
-
-
 class Decoder:
     """A causal language model as pure arithmetic on token ids; it knows no text."""
 
@@ -63,8 +43,17 @@ class Decoder:
         self._max_batch_tokens = max_batch_tokens
         self._forwarder = Forwarder(model)
         self._prefill = Prefill(self._forwarder, prefix_bytes)
-        self._remembers = self._prefill.tree.limit >= max_batch_tokens * token_bytes(model)
+        self.token_bytes = token_bytes(model)
+        """Approximate bytes of the keys and values of one token."""
+        self._remembers = self._prefill.tree.limit >= max_batch_tokens * self.token_bytes
+        self._running: RunningRows | None = None
+        """For `decode`; its memory is used again."""
         self._kept: tuple[list[int], Any, Tensor] | None = None
+
+    @property
+    def device(self) -> Any:
+        """The device that it computes on."""
+        return self._model.device
 
     @property
     def forwarded(self) -> ForwardCounts:
@@ -80,20 +69,27 @@ class Decoder:
         self._prefill.tree.clear()
         self._kept = None
 
-    def decode(self, work: Sequence[tuple[list[int], list[Draft]]]) -> None:
-        """Complete all drafts of each prompt."""
-        waiting = [Row(tuple(prompt), drafts) for prompt, drafts in work]
+    def decode(self, rows: Sequence[Row]) -> None:
+        """Complete all drafts."""
         if must_be_alone():
-            for row in waiting:
+            for row in rows:
                 self._continue_alone(row)
             return
-        while waiting:
-            # A cached prompt can be continued later, so its drafts may become more rows than fit.
-            # Without a cache each draft needs its own row from the start.
-            sizes = [Size(row.width, 1 if self._remembers else len(row.drafts)) for row in waiting]
-            first, *rest = pack(sizes, self._max_batch_tokens)
-            put_off = self._continue([waiting[i] for i in first])
-            waiting = [*put_off, *(waiting[i] for batch in rest for i in batch)]
+        running = self._running = self._running or self.running()
+        try:
+            # Rows of similar width together need the least padding.
+            running.add(sorted(rows, key=lambda row: -row.width))
+            while running.busy:
+                running.step()
+        except BaseException:  # an error leaves drafts behind
+            self._running = None
+            raise
+
+    def running(self) -> RunningRows:
+        """Rows to decode, to which others can be added at any time."""
+        return RunningRows(
+            self._forwarder, self._prefill, area=self._max_batch_tokens, remembers=self._remembers
+        )
 
     def score(self, work: Sequence[ScoringItem]) -> list[Likelihood]:
         """The likelihood of each continuation, of one token or more, after its prompt. A caller
@@ -157,74 +153,18 @@ class Decoder:
             self._kept = (prompt, made.cache, _exact(made.logits[:, -1])[0])
         return self._kept[1:]
 
-    def _continue(self, rows: list[Row]) -> list[Row]:
-        """Draw tokens until all drafts are finished. A finished draft leaves the batch; rows that
-        no longer fit leave it too and are returned."""
-        wanted = [UnreadSequence(row.ids) for row in rows]
-        passes = self._prefill.read(wanted)
-        logits = after(passes)
-        # A short prompt is padded to the longest, and its drafts may be the longest.
-        width = max(len(row.ids) for row in rows) + max(row.left for row in rows)
-        room = max(1, self._max_batch_tokens // width)
-        put_off: list[Row] = []
-        cache: Any = None
-        while True:
-            parents, tokens, children = self._draw(rows, logits)
-            put_off += children[room:]
-            if not children:
-                return put_off
-            rows, parents, tokens = children[:room], parents[:room], tokens[:room]
-            if cache is None:
-                most = min(room, sum(len(row.drafts) for row in rows))
-                cache, mask = self._prefill.rows(passes, wanted, parents, Size(width, most))
-                passes.clear()  # they hold a second copy of it
-            elif parents != list(range(len(mask))):
-                order = settled(parents)
-                rows, tokens = [rows[i] for i in order], [tokens[i] for i in order]
-                kept = torch.tensor([parents[i] for i in order], device=mask.device)
-                cache.reorder_cache(kept)
-                mask = mask[kept]
-            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], dim=1)
-            ids = torch.tensor(tokens, device=mask.device)[:, None]
-            logits = self._forwarder.forward(ids, mask, cache, keep=1)[:, -1]
-
     def _continue_alone(self, row: Row) -> None:
         """Draw tokens until the row's drafts are finished. Where they differ, each is completed in
         turn from a copy of their shared cache."""
         [made] = self._prefill.read([UnreadSequence(row.ids)])
-        waiting = [(made.cache, child) for child in self._draw([row], after([made]))[2]]
+        waiting = [(made.cache, child) for child in draw_next([row], after([made])).rows]
         while waiting:
             cache, row = waiting.pop()
             if waiting and waiting[-1][0] is cache:
                 cache = copy.deepcopy(cache)
             ids = torch.tensor([row.ids[-1:]], device=self._model.device)
             logits = self._forwarder.forward(ids, ids.new_ones(1, len(row.ids)), cache, keep=1)
-            waiting += [(cache, child) for child in self._draw([row], logits[:, -1])[2]]
-
-    def _draw(self, rows: list[Row], logits: Tensor) -> tuple[list[int], list[int], list[Row]]:
-        """Draw each draft's next token. For the drafts that continue, returns the place of their
-        old row, their token, and their new row; drafts with equal tokens share one."""
-        logprobs, entropies = distribution(logits)
-        check_finite(entropies)
-        drafts = [(place, draft) for place, row in enumerate(rows) for draft in row.drafts]
-        places = torch.tensor([place for place, _ in drafts], device=logits.device)
-        drawn = draw(
-            logprobs[places],
-            [draft.temperature for _, draft in drafts],
-            [uniform(draft.stream, draft.steps) for _, draft in drafts],
-        )
-        for place, (_, draft) in enumerate(drafts):
-            if draft.given:
-                drawn[place] = draft.given[0]
-        chosen = logprobs[places, drawn].tolist()
-        entropy = entropies.tolist()
-        going_on: dict[tuple[int, int], list[Draft]] = {}
-        for (place, draft), token, logprob in zip(drafts, drawn.tolist(), chosen, strict=True):
-            continued = draft.add(token, logprob, entropy[place])
-            if draft.finished is None:
-                going_on.setdefault((place, continued), []).append(draft)
-        children = [Row((*rows[place].ids, token), own) for (place, token), own in going_on.items()]
-        return [place for place, _ in going_on], [token for _, token in going_on], children
+            waiting += [(cache, child) for child in draw_next([row], logits[:, -1]).rows]
 
 
 def _likelihood(given: Tokens, logprobs: Tensor, entropies: Tensor) -> Likelihood:
@@ -242,19 +182,6 @@ def _exact(logits: Tensor) -> Tensor:
     logprobs = torch.log_softmax(logits.cpu().double(), dim=-1)
     check_finite(logprobs.amax(dim=-1))
     return logprobs
-
-
-def check_finite(numbers: Tensor) -> None:
-    """Refuse numbers that cannot be recorded: overflow, or a given token of probability 0.
-
-    Raises:
-        ReaderError: a number is not finite.
-    """
-    if not bool(torch.isfinite(numbers).all()):
-        raise ReaderError(
-            "the model's probabilities are not finite: it overflowed (try dtype float32) "
-            "or gives a required token probability 0"
-        )
 
 
 def token_bytes(model: Any) -> int:

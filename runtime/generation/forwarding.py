@@ -60,8 +60,9 @@ class Forwarder:
         ids = [[0] * (columns - len(end)) + end for end in ends]
         return torch.tensor(ids, device=self.model.device), self.mask(list(map(len, sequences)))
 
-    def mask(self, lengths: Sequence[int]) -> Tensor:
-        """The mask of sequences of these lengths, (row, position)."""
-        width = max(lengths)
+    def mask(self, lengths: Sequence[int], width: int | None = None) -> Tensor:
+        """The mask of sequences of these lengths, (row, position); by default as wide as the
+        longest."""
+        width = max(lengths) if width is None else width
         first = torch.tensor([[width - length] for length in lengths], device=self.model.device)
         return (torch.arange(width, device=self.model.device) >= first).long()

@@ -42,6 +42,14 @@ class Pass(NamedTuple):
     logits: Tensor  # (row, position, token)
 
 
+class Run(NamedTuple):
+    """The keys and values of a whole sequence, for one row or several."""
+
+    layers: Layers
+    tokens: int
+    copies: int
+
+
 class Prefill:
     """Reads with a model and caches keys and values in a tree of prefixes."""
 
@@ -50,7 +58,6 @@ class Prefill:
         self._caches = caches_of(forwarder.model)
         self.cuttable = self._caches.cuttable
         self.tree = PrefixTree(limit if self.cuttable else 0)
-        self._room = Room(self.tree.limit)
 
     def read(self, wanted: Sequence[UnreadSequence]) -> list[Pass]:
         """Read all sequences, each in one of the passes. A sequence that must be alone has a
@@ -86,25 +93,27 @@ class Prefill:
         wanted: Sequence[UnreadSequence],
         parents: list[int],
         size: Size,
-    ) -> tuple[Any, Tensor]:
-        """A cache and its mask. Its rows are the sequences at the places `parents`, which may
-        repeat. It has room for `size`, and is valid until the next call."""
+        room: Room | None = None,
+        others: Sequence[Run] = (),
+    ) -> Any:
+        """A cache. Its rows are `others`, then the sequences at the places `parents`, which may
+        repeat. It has room for `size`, and is valid until `room` is used again."""
         if not self.cuttable:
             [made] = passes
-            order = torch.tensor(parents, device=made.mask.device)
-            made.cache.reorder_cache(order)
-            return made.cache, made.mask[order]
-        sources = {i: (made, row) for made in passes for row, i in enumerate(made.members)}
-        runs, tokens, copies = [], [], []
-        for place, same in groupby(parents):
-            made, row = sources[place]
-            tokens.append(len(wanted[place].ids))
-            runs.append([_Cut(made.cache, row, tokens[-1]).view()])
-            copies.append(len(list(same)))
-        mask = self._forwarder.mask([len(wanted[place].ids) for place in parents])
+            made.cache.reorder_cache(torch.tensor(parents, device=made.mask.device))
+            return made.cache
+        rows = [*others, *runs(passes, wanted, parents)]
         cache = self._caches.empty()
-        joined(runs, tokens, max(tokens), cache=cache, copies=copies, room=self._room, size=size)
-        return cache, mask
+        joined(
+            [[row.layers] for row in rows],
+            [row.tokens for row in rows],
+            max(row.tokens for row in rows),
+            cache=cache,
+            copies=[row.copies for row in rows],
+            room=room or Room(0),
+            size=size,
+        )
+        return cache
 
     def _match(self, wanted: UnreadSequence) -> Match:
         """The cached part of a sequence, which need not be read."""
@@ -182,6 +191,23 @@ def _worth(cached: int, wanted: UnreadSequence) -> int:
     """
     tokens = min(cached, len(wanted.ids) - wanted.logits)
     return tokens if tokens > PASS else 0
+
+
+def runs(passes: Sequence[Pass], wanted: Sequence[UnreadSequence], parents: list[int]) -> list[Run]:
+    """The sequences at the places `parents`; repetitions side by side are copies of one."""
+    sources = {i: (made, row) for made in passes for row, i in enumerate(made.members)}
+    found = []
+    for place, same in groupby(parents):
+        made, row = sources[place]
+        tokens = len(wanted[place].ids)
+        found.append(Run(_Cut(made.cache, row, tokens).view(), tokens, len(list(same))))
+    return found
+
+
+def held(cache: Any, row: int, tokens: int) -> Run:
+    """A copy of a row that ends in `tokens` tokens."""
+    layers = [(k.clone(), v.clone()) for k, v in _Cut(cache, row, tokens).view()]
+    return Run(layers, tokens, 1)
 
 
 def after(passes: Sequence[Pass]) -> Tensor:

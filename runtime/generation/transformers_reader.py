@@ -12,10 +12,14 @@ from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import CapabilityError, ContextOverflowError, ReaderError, first_line
 from hopscope.runtime.generation.decoding import Decoder, Likelihood, ScoringItem
 from hopscope.runtime.generation.draft import Draft
+from hopscope.runtime.generation.ongoing import Ongoing
+from hopscope.runtime.generation.prefixes import Tokens
 from hopscope.runtime.generation.rendering import Renderer
+from hopscope.runtime.generation.running import Row
 from hopscope.runtime.generation.text_stream import pieces
+from hopscope.runtime.models import devices
 from hopscope.runtime.models.batches import in_batches, must_be_alone
-from hopscope.runtime.ports import Branch, BranchRequest
+from hopscope.runtime.ports import Branch, BranchRequest, OngoingGeneration
 from hopscope.runtime.thinking.habit import Habit
 from hopscope.runtime.thinking.marks import Opening, Thinking
 from hopscope.runtime.types import (
@@ -28,6 +32,8 @@ from hopscope.runtime.types import (
     Usage,
 )
 
+LONG_PROMPT = 4_096
+"""Tokens of a long prompt with its passages, if the model's context is even longer."""
 LOGITS_PER_POSITION = 16_384
 """Number of logits that take as much memory as one position: scoring keeps a whole vocabulary of
 them for each scored token."""
@@ -74,9 +80,31 @@ class TransformersReader:
         with self._computing():
             return each_once(requests, lambda distinct: self._written(distinct, first))
 
+    def ongoing(self) -> OngoingGeneration:
+        """Generation that calls may join at any time; see the port."""
+        return Ongoing(self._decoder.running(), self._drafted, self._computing)
+
+    def rows_in(self, free_bytes: int | None, *, share: int) -> int | None:
+        """Number of long prompts whose keys and values the memory holds; see the port."""
+        if free_bytes is None:
+            free_bytes = devices.free_bytes(str(self._decoder.device))
+        if free_bytes is None:
+            return None
+        longest = min(self._context or LONG_PROMPT, LONG_PROMPT)
+        return int(free_bytes // share // (self._decoder.token_bytes * longest))
+
     def _written(self, requests: Sequence[GenerationRequest], first: int) -> list[list[Generation]]:
+        drafts, rows = self._drafted(requests, first)
+        self._decoder.decode(rows)
+        return [[draft.generation() for draft in samples] for samples in drafts]
+
+    def _drafted(
+        self, requests: Sequence[GenerationRequest], first: int
+    ) -> tuple[list[list[Draft]], list[Row]]:
+        """The unwritten samples of each request, and the rows that complete them: one for each
+        prompt."""
         drafts: list[list[Draft]] = []
-        by_prompt: dict[tuple[int, ...], list[Draft]] = {}
+        by_prompt: dict[Tokens, list[Draft]] = {}
         for request in requests:
             prompt = self._prompt_ids(request.prompt, request.thought)
             opening = self._renderer.opening(request, prompt, self._context)
@@ -87,9 +115,7 @@ class TransformersReader:
             ]
             drafts.append(samples)
             by_prompt.setdefault(tuple(prompt), []).extend(samples)
-        work = [(list(prompt), samples) for prompt, samples in by_prompt.items()]
-        self._decoder.decode(work)
-        return [[draft.generation() for draft in samples] for samples in drafts]
+        return drafts, [Row(prompt, samples) for prompt, samples in by_prompt.items()]
 
     def prompt_ids(self, request: GenerationRequest) -> tuple[int, ...]:
         """The tokens of the request's prompt; see the port."""

@@ -40,6 +40,15 @@ class KeptReader(ForwardingReader):
         super().__init__(reader)
         self._cache = cache
 
+    @property
+    def inner(self) -> Reader:
+        """The reader behind the cache."""
+        return self._reader
+
+    def around(self, reader: Reader) -> "KeptReader":
+        """The same cache before another reader of the same answers."""
+        return KeptReader(reader, self._cache)
+
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
         return self._generations(requests, 0, super().generate)
 

@@ -1,5 +1,10 @@
 """A reader for many threads: requests that arrive at about the same time are computed together.
 
+A continuous reader takes calls for replies into what it computes already, between two passes, and
+each call is answered when its own replies end. Other calls make batches: so do all calls to other
+readers, and likelihoods and branches, whose batch waits until its calls have missed as many passes
+as calls are being written, because these wait for it.
+
 Scheduling is fair: a thread waits for one call at a time, the oldest call decides what is computed
 next, and a batch takes one request of each call in turn, so that a large call does not delay small
 ones. Each sample has its own random stream, so the batch changes a number by rounding only.
@@ -14,7 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hopscope.runtime.errors import ReaderError
-from hopscope.runtime.ports import Branch, BranchRequest, Reader
+from hopscope.runtime.ports import Branch, BranchRequest, ContinuousReader, Reader
 from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreRequest
 from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 
@@ -24,6 +29,9 @@ BATCH = 256
 """Samples of a batch; the request that reaches them ends it."""
 WAITING = 4096
 """Most waiting requests; a further call blocks until there is room."""
+
+REPLIES = frozenset({"generate", "more"})
+"""Methods whose calls a continuous reader takes."""
 
 Verb = tuple[str, tuple[tuple[str, int], ...]]
 """A method of the reader and its options; all requests of a batch have the same."""
@@ -53,7 +61,8 @@ Taken = list[tuple[_Call, int]]
 
 class ScheduledReader(ForwardingReader):
     """Batches the requests of threads. `deterministic`: each call is computed alone, whole and in
-    the order of arrival, equal to the last digit to the wrapped reader's result.
+    the order of arrival, equal to the last digit to the wrapped reader's result. `continuous`:
+    calls join others that are being computed, if the reader can do that.
 
     with ScheduledReader(reader, callers=8) as shared: ...
     """
@@ -64,6 +73,7 @@ class ScheduledReader(ForwardingReader):
         *,
         callers: int,
         deterministic: bool = False,
+        continuous: bool = True,
         window_seconds: float = WINDOW_SECONDS,
         batch: int = BATCH,
         waiting: int = WAITING,
@@ -71,7 +81,7 @@ class ScheduledReader(ForwardingReader):
         """
         Args:
             callers: number of threads; once so many calls wait, a batch starts at once.
-            deterministic: see the class.
+            deterministic, continuous: see the class.
             window_seconds, batch, waiting: in place of the constants above.
         """
         super().__init__(reader)
@@ -83,6 +93,19 @@ class ScheduledReader(ForwardingReader):
         self._arriving: deque[_Call] = deque()
         """Calls that wait for room, in the order of arrival."""
         self._calls: deque[_Call] = deque()
+        self._joins = (
+            reader
+            if continuous and not deterministic and isinstance(reader, ContinuousReader)
+            else None
+        )
+        self._ongoing = self._joins.ongoing() if self._joins else None
+        self._joined: dict[int, _Call] = {}
+        """Calls that are being written, by their number there."""
+        self._missed = 0
+        """Passes of these that waiting calls have missed."""
+        self._resting, self._rest = 0, 1
+        """Passes before the next one that waits for more calls; and how many they are after it, if
+        it waits in vain again."""
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
@@ -130,6 +153,7 @@ class ScheduledReader(ForwardingReader):
             if self._closed:
                 raise ReaderError(f"{self.name} was called after it was closed")
             self._calls.append(call)
+            self._resting, self._rest = 0, 1
             self._changed.notify_all()
         call.done.wait()
         if call.error is not None:
@@ -138,39 +162,100 @@ class ScheduledReader(ForwardingReader):
 
     def _fits(self, call: _Call) -> bool:
         waiting = sum(each.left for each in self._calls)
+        waiting += sum(len(each.requests) for each in self._joined.values())
         return waiting == 0 or waiting + len(call.requests) <= self._room
 
     def _work(self) -> None:
-        while batch := self._take():
-            self._compute(batch)
+        while self._wait():
+            self._join()
+            if not self._joined or self._missed >= len(self._joined):
+                self._missed = 0
+                if batch := self._take():
+                    self._compute(batch)
+            if self._joined:
+                self._advance()
 
-    def _take(self) -> Taken:
-        """The next batch; empty when the reader is closed and nothing waits."""
+    def _wait(self) -> bool:
+        """Wait for something to compute; False when the reader is closed and nothing waits."""
         with self._changed:
-            while not self._calls:
+            while not self._calls and not self._joined:
                 if self._closed:
-                    return []
+                    return False
                 self._changed.wait()
             until = time.monotonic() + self._window
-            while not self._alone and not self._closed and not self._full():
+            while not (self._alone or self._closed or self._resting or self._full()):
                 left = until - time.monotonic()
                 if left <= 0 or not self._changed.wait(left):
+                    if self._joined:
+                        self._resting, self._rest = self._rest, 2 * self._rest
                     break
-            batch = self._round()
+            self._resting = max(0, self._resting - 1)
+            return True
+
+    def _join(self) -> None:
+        """Hand the calls for replies to a continuous reader."""
+        if self._ongoing is None:
+            return
+        with self._changed:
+            joining = [call for call in self._calls if self._can_join(call)]
+            self._calls = deque(call for call in self._calls if not self._can_join(call))
+        for call in joining:
+            (_, options) = call.verb
+            try:
+                number = self._ongoing.join(call.requests, **dict(options))
+            except Exception as error:
+                self._fail(call, error)
+                continue
+            with self._changed:
+                self._joined[number] = call
+
+    def _can_join(self, call: _Call) -> bool:
+        return self._ongoing is not None and call.verb[0] in REPLIES
+
+    def _advance(self) -> None:
+        """Write a little more of the joined calls. If that fails, each is computed alone, since one
+        caused the failure."""
+        assert self._ongoing is not None
+        assert self._joins is not None
+        try:
+            complete = self._ongoing.advance()
+        except Exception:
+            calls = list(self._joined.values())
+            self._ongoing = self._joins.ongoing()
+            for call in calls:
+                self._compute([(call, place) for place in range(len(call.requests))])
+            with self._changed:
+                self._joined.clear()
+                self._changed.notify_all()
+            return
+        with self._changed:
+            self._missed += sum(not self._can_join(call) for call in self._calls)
+            for number, replies in complete.items():
+                call = self._joined.pop(number)
+                call.answers = dict(enumerate(replies))
+                call.done.set()
+            if complete:
+                self._changed.notify_all()
+
+    def _take(self) -> Taken:
+        """The next batch; empty if nothing waits for one."""
+        with self._changed:
+            batch = self._round([call for call in self._calls if not self._can_join(call)])
             self._calls = deque(call for call in self._calls if call.left)
             self._changed.notify_all()
             return batch
 
     def _full(self) -> bool:
-        if len(self._calls) >= self._callers:
+        here = len(self._calls) + len(self._joined)
+        if here >= self._callers or (self._joined and 2 * here >= self._callers):
             return True
         return sum(_samples(r) for call in self._calls for r in call.requests) >= self._batch
 
-    def _round(self) -> Taken:
+    def _round(self, calls: Sequence[_Call]) -> Taken:
         """One request in turn of each call with the oldest call's verb, until the batch is full; or
         all requests of the oldest call."""
-        oldest = self._calls[0]
-        alike = [oldest] if self._alone else [c for c in self._calls if c.verb == oldest.verb]
+        alike = [call for call in calls if call.verb == calls[0].verb]
+        alike = alike[:1] if self._alone else alike
         batch: Taken = []
         samples = 0
         while alike and (self._alone or samples < self._batch):

@@ -1,6 +1,7 @@
 """A cache of keys and values with spare room: new tokens are written in place, and only rows that
 move are copied. transformers' own cache copies everything for every token."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -19,14 +20,21 @@ class RoomyLayer:
     device: torch.device
     is_initialized = False
     _room: tuple[Tensor, Tensor]
-    """The tensors of which `keys` and `values` are the first rows and tokens."""
+    """The tensors of which `keys` and `values` are the first rows and some of the columns."""
+    _first = 0
+    """The first column shown; those before it are padding in every row."""
+
+    @property
+    def _end(self) -> int:
+        """The column after the last token."""
+        return self._first + self.keys.shape[2]
 
     def fill(self, keys: Tensor, values: Tensor, rows: int, tokens: int) -> None:
         """Use these tensors; their first `rows` and `tokens` are filled."""
         self.dtype, self.device = keys.dtype, keys.device
         self.is_initialized = True
         self._room = (keys, values)
-        self._show(rows, tokens)
+        self._show(rows, 0, tokens)
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
@@ -36,31 +44,55 @@ class RoomyLayer:
             shape = key_states.shape
             self.fill(_alone(key_states), _alone(value_states), shape[0], shape[2])
         else:
-            rows, start = self.keys.shape[0], self.keys.shape[2]
+            rows, start = self.keys.shape[0], self._end
             end = start + key_states.shape[2]
             if end > self._room[0].shape[2]:
+                start, end = start - self._first, end - self._first
                 self._room = (_widened(self.keys, end), _widened(self.values, end))
+                self._first = 0
             self._room[0][:rows, :, start:end] = key_states
             self._room[1][:rows, :, start:end] = value_states
-            self._show(rows, end)
+            self._show(rows, self._first, end)
         return self.keys, self.values
 
     def take(self, order: Tensor, moved: Tensor) -> None:
         """Row i becomes the old row `order[i]`, a different one for the rows in `moved`."""
-        rows, tokens = len(order), self.keys.shape[2]
+        rows, end = len(order), self._end
         if rows > len(self._room[0]):
             keys, values = (side.index_select(0, order) for side in (self.keys, self.values))
-            self.fill(keys, values, rows, tokens)
+            self.fill(keys, values, rows, end - self._first)
             return
         if len(moved):
             for side in self._room:
-                held = side[:, :, :tokens]
+                held = side[:, :, :end]
                 held.index_copy_(0, moved, held.index_select(0, order[moved]))
-        self._show(rows, tokens)
+        self._show(rows, self._first, end)
 
-    def _show(self, rows: int, tokens: int) -> None:
+    def has_room(self, rows: int, tokens: int) -> bool:
+        """Whether so many rows of at most so many tokens, and one token more, need no copying."""
+        slots, _, columns, _ = self._room[0].shape
+        return rows <= slots and tokens <= self._end < columns
+
+    def join(self, rows: Sequence[tuple[Tensor, Tensor]], copies: Sequence[int]) -> None:
+        """Append rows, (head, token, coordinate), each so many times; there must be room."""
+        end, at = self._end, len(self.keys)
+        for row, times in zip(rows, copies, strict=True):
+            for side, new in zip(self._room, row, strict=True):
+                same = side[at : at + times]
+                start = end - new.shape[1]
+                same[:, :, :start] = 0  # nothing attends to it, but it must be finite
+                same[:, :, start:end] = new
+            at += times
+        self._show(at, self._first, end)
+
+    def show_last(self, tokens: int) -> None:
+        """Show so many columns, the last ones: all others are padding."""
+        self._show(len(self.keys), self._end - tokens, self._end)
+
+    def _show(self, rows: int, first: int, end: int) -> None:
         keys, values = self._room
-        self.keys, self.values = keys[:rows, :, :tokens], values[:rows, :, :tokens]
+        self._first = first
+        self.keys, self.values = keys[:rows, :, first:end], values[:rows, :, first:end]
 
 
 class RoomyCache:
@@ -92,6 +124,20 @@ class RoomyCache:
         layer = self.kind()
         layer.fill(keys, values, rows, tokens)
         self.layers.append(layer)
+
+    def has_room(self, rows: int, tokens: int) -> bool:
+        """See `RoomyLayer.has_room`."""
+        return all(layer.has_room(rows, tokens) for layer in self.layers)
+
+    def join(self, rows: Sequence[Sequence[tuple[Tensor, Tensor]]], copies: Sequence[int]) -> None:
+        """Append rows, given by their layers, each so many times; there must be room."""
+        for number, layer in enumerate(self.layers):
+            layer.join([row[number] for row in rows], copies)
+
+    def show_last(self, tokens: int) -> None:
+        """Show so many columns, the last ones: all others are padding."""
+        for layer in self.layers:
+            layer.show_last(tokens)
 
 
 class Room:

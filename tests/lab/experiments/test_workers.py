@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from hopscope.lab.experiments.concurrency import ONE
 from hopscope.lab.experiments.engine import trial
 from hopscope.lab.experiments.experiment import Models
 from hopscope.lab.experiments.workers import ItemResult, Pool
@@ -39,6 +40,7 @@ MEETING = threading.Barrier(3)
 
 class Bench:
     models = Models(reader="r", retriever="b", entailment="e")
+    at_once = ONE
 
     def do(self, claimed: ClaimedItem) -> ItemResult:
         asked = claimed.entry.question
