@@ -36,6 +36,7 @@ class ExperimentRecords:
         """
         self._store, self.names, self._resamples = store, names, resamples
         self._tables: dict[str, Table] = {}
+        self._figures: dict[str, Spec] = {}
         for name in names:
             store.experiments.find(name)
 
@@ -51,6 +52,16 @@ class ExperimentRecords:
             UsageError: nothing is done yet.
         """
         return comparison.columns(*self.names, store=self._store, resamples=self._resamples)
+
+    def figure(self, name: str) -> Spec:
+        """The picture of that name in `FIGURES`, made once.
+
+        Raises:
+            UsageError: nothing of it was measured.
+        """
+        if name not in self._figures:
+            self._figures[name] = FIGURES[name](self)
+        return self._figures[name]
 
     def full_table(self, name: str) -> Table:
         """A table: `overview`, `differences` or `credit_by_step`; also `credit_by_step_` with a

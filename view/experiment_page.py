@@ -51,9 +51,9 @@ def figures(records: "ExperimentRecords") -> list[Drawn]:
     from hopscope.view.experiment_figures import FIGURES
 
     found = []
-    for name, make in FIGURES.items():
+    for name in FIGURES:
         try:
-            found.append(Drawn(name, make(records)))
+            found.append(Drawn(name, records.figure(name)))
         except UsageError:  # nothing of it was measured
             continue
     return found

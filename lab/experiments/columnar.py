@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,34 +32,6 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Floats
 
 Why = Callable[[int], str]
 """The reason why an item's number is missing."""
-
-
-class Heading(Protocol):
-    """How tables show a measure."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def heading(self) -> str: ...
-    @property
-    def digits(self) -> int: ...
-
-
-class Means(Protocol):
-    """What the tables of means and differences need: `Results`, or its columns."""
-
-    @property
-    def systems(self) -> tuple[str, ...]: ...
-    @property
-    def sizes(self) -> Mapping[str, Size]: ...
-    @property
-    def measures(self) -> Sequence[Heading]: ...
-    @property
-    def columns(self) -> Mapping[tuple[str, str], Column]: ...
-    @property
-    def bootstrap(self) -> Bootstrap: ...
-    @property
-    def appraisals(self) -> tuple[str, ...]: ...
 
 
 class Measured(NamedTuple):
@@ -241,17 +213,12 @@ class ColumnarResults:
         distinct = {pair: None for pair, failed in done if not failed}
         at = {pair: place for place, pair in enumerate(distinct)}
         where = np.array([at.get(pair, len(at)) for pair in pairs], np.int64)
-        # Validated when stored; there may be tens of thousands.
-        asked = [
-            Question.model_construct(text=each.text, answers=each.answers, id=each.id)
-            for each in self.questions
-        ]
-        cases = [Case(asked[question], answer) for question, answer in distinct]
+        asked = [(self.questions[question], answer) for question, answer in distinct]
         scores: dict[str, list[float | str]] = {name: [] for name in self.metrics}
         # In batches, so that the next metric finds the normalised texts in the cache.
-        for start in range(0, len(cases), BATCH):
+        for start in range(0, len(asked), BATCH):
             for name, metric in self.metrics.items():
-                scores[name] += _scores(metric, cases[start : start + BATCH])
+                scores[name] += _scores(metric, asked[start : start + BATCH])
         found = []
         for name, metric in self.metrics.items():
             of = scores[name]
@@ -339,10 +306,14 @@ def joined(parts: Sequence[Numbers | None], lengths: Sequence[int]) -> Numbers:
     return Numbers(np.concatenate(values), reasons)
 
 
-def _scores(metric: AnswerMetric, cases: Sequence[Case]) -> list[float | str]:
+def _scores(
+    metric: AnswerMetric, asked: Sequence[tuple[QuestionRow, str | None]]
+) -> list[float | str]:
     if isinstance(metric, StringMetric):
-        return metric.scores(cases)
-    return [
-        (score.reason or "") if score.value is None else score.value
-        for score in metric.score(cases)
+        return metric.scores([(answer, question.answers) for question, answer in asked])
+    cases = [
+        # Validated when stored; there may be tens of thousands.
+        Case(Question.model_construct(text=q.text, answers=q.answers, id=q.id), answer)
+        for q, answer in asked
     ]
+    return [s.reason or "" if s.value is None else s.value for s in metric.score(cases)]

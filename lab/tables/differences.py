@@ -6,8 +6,8 @@ measure, over all pairs, are one family for Holm's correction.
 
 from itertools import combinations
 
-from hopscope.lab.experiments.columnar import Heading, Means
 from hopscope.lab.table_forms.table import Table, methods
+from hopscope.lab.tables._means import Heading, Means
 from hopscope.tracing.statistics.over_questions import Difference, differences, holm
 
 

@@ -1,7 +1,7 @@
 """Means over questions of each system's quality, utility of evidence and cost."""
 
-from hopscope.lab.experiments.columnar import Means
 from hopscope.lab.table_forms.table import Cell, Table, methods
+from hopscope.lab.tables._means import Means
 from hopscope.tracing.statistics.over_questions import estimates
 
 

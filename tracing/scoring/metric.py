@@ -69,38 +69,37 @@ class StringMetric:
         made: dict[float | str, Measurement] = {}
         return [
             made.get(score) or made.setdefault(score, self._measurement(score))
-            for score in self.scores(cases)
+            for score in self.scores([(case.answer, case.question.answers) for case in cases])
         ]
 
-    def scores(self, cases: Sequence[Case]) -> list[float | str]:
-        """Each case's score, or the reason why it is missing."""
+    def scores(self, pairs: Sequence[tuple[str | None, Sequence[str]]]) -> list[float | str]:
+        """The score of each answer against its golds, or the reason why it is missing."""
         if not self.normalised or self.normaliser is None:
-            return [self._score(case) for case in cases]
-        texts = dict.fromkeys(
-            text for case in cases for text in (case.answer, *case.question.answers) if text
-        )
+            return [self._score(answer, golds) for answer, golds in pairs]
+        texts = dict.fromkeys(t for answer, golds in pairs for t in (answer, *golds) if t)
         normal = dict(zip(texts, normalise_all((*texts,), self.normaliser), strict=True))
         compare, found = self.compare, list[float | str]()
-        for case in cases:
-            given, gold = case.answer, case.question.answers
+        for answer, golds in pairs:
             # Without a gold, or with several, or one that normalises to nothing, it takes longer.
-            one = normal.get(gold[0]) if len(gold) == 1 else None
-            if given and one and not given.isspace():
-                found.append(compare(normal[given], one))
+            one = normal.get(golds[0]) if len(golds) == 1 else None
+            if answer and one and not answer.isspace():
+                found.append(compare(normal[answer], one))
             else:
-                found.append(self._score(case, normal))
+                found.append(self._score(answer, golds, normal))
         return found
 
-    def _score(self, case: Case, normal: Mapping[str, str] | None = None) -> float | str:
-        golds = comparable(case, self.normaliser)
-        if isinstance(golds, str):
-            return golds
-        answer = case.answer or ""
+    def _score(
+        self, given: str | None, golds: Sequence[str], normal: Mapping[str, str] | None = None
+    ) -> float | str:
+        found = _comparable(given, golds, self.normaliser)
+        if isinstance(found, str):
+            return found
+        answer = given or ""
         if not answer.strip():
             return 0.0
         if normal is not None:
-            answer, golds = normal[answer], [normal[gold] for gold in golds]
-        return max(self.compare(answer, gold) for gold in golds)
+            answer, found = normal[answer], [normal[gold] for gold in found]
+        return max(self.compare(answer, gold) for gold in found)
 
     def _measurement(self, score: float | str) -> Measurement:
         if isinstance(score, str):
@@ -110,9 +109,14 @@ class StringMetric:
 
 def comparable(case: Case, normaliser: Normaliser | None = None) -> list[str] | str:
     """The golds to compare the answer with, or the reason why there is none."""
-    if case.answer is None:
+    return _comparable(case.answer, case.question.answers, normaliser)
+
+
+def _comparable(
+    answer: str | None, given: Sequence[str], normaliser: Normaliser | None
+) -> list[str] | str:
+    if answer is None:
         return NO_ANSWER
-    given = case.question.answers
     golds = [gold for gold in (dict.fromkeys(given) if len(given) > 1 else given) if gold.strip()]
     if not golds:
         return NO_GOLD

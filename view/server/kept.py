@@ -1,7 +1,7 @@
-"""Records of experiments, kept until more of their items are done or measured: tables of large
-experiments take seconds."""
+"""Records of experiments with their tables and pictures, kept until more of their items are done or
+measured: those of large experiments take seconds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
@@ -52,7 +52,8 @@ class KeptRecords:
         """
         from hopscope.view.experiment_figures import FIGURES
 
-        return self.figure(FIGURES, self.experiment(name), figure)
+        _known(FIGURES, figure)
+        return self.experiment(name).figure(figure)
 
     def figure(
         self, figures: Mapping[str, Callable[[Records], Spec]], records: Records, name: str
@@ -61,6 +62,10 @@ class KeptRecords:
         Raises:
             UsageError: there is no such picture, or nothing to draw.
         """
-        if name not in figures:
-            raise MissingRunError(f"no picture {name!r}: choose from {', '.join(figures)}")
+        _known(figures, name)
         return figures[name](records)
+
+
+def _known(figures: Collection[str], name: str) -> None:
+    if name not in figures:
+        raise MissingRunError(f"no picture {name!r}: choose from {', '.join(figures)}")

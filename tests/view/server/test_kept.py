@@ -21,9 +21,12 @@ def test_records_are_made_anew_when_more_is_done(tmp_path: Path) -> None:
         records = kept.KeptRecords(store)
         first = records.experiment(experiment.NAME)
         assert records.experiment(experiment.NAME) is first
+        drawn = records.experiment_figure(experiment.NAME, "trust")
+        assert records.experiment_figure(experiment.NAME, "trust") is drawn
         experiment.fill(store, questions=("Who else?",))
         assert records.experiment(experiment.NAME) is not first
         assert len(records.experiment(experiment.NAME).columns.run) == 6
+        assert len(records.experiment_figure(experiment.NAME, "trust")["data"]["values"]) == 6
 
 
 def test_records_are_made_anew_when_more_is_measured(tmp_path: Path) -> None:
