@@ -16,7 +16,7 @@ from hopscope.view.pictures.specification import Spec, table
 from hopscope.view.texts import script_json, visible
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 DIGITS = 3
 """After the point, in tables behind pictures."""
@@ -76,7 +76,16 @@ def render(template: str, **values: Any) -> str:
     Raises:
         MissingExtraError: Jinja2 is not installed.
     """
-    return _environment().get_template(template).render(**values)
+    return compiled(template).render(**values)
+
+
+def compiled(template: str) -> "Template":
+    """The template, which is compiled once.
+
+    Raises:
+        MissingExtraError: Jinja2 is not installed.
+    """
+    return _environment().get_template(template)
 
 
 def asset(name: str) -> str:

@@ -3,13 +3,18 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hopscope.runtime.errors import MissingExtraError, UsageError
+from hopscope.store.runs.browsing import RunQuery
 from hopscope.store.store import Store
 from hopscope.view.drawing import EXTRA
+from hopscope.view.html import compiled
 from hopscope.view.server.app import application
 from hopscope.view.server.guarding import names
+
+if TYPE_CHECKING:
+    import uvicorn
 
 
 class Place(NamedTuple):
@@ -47,8 +52,9 @@ def listen(host: str, port: int) -> Iterator[Place]:
         yield Place(host, listening.getsockname()[1], listening)
 
 
-def serve(store: Store, place: Place, *, token: str | None, read_only: bool) -> None:
-    """Serve a store until SIGINT or SIGTERM.
+def prepare(store: Store, place: Place, *, token: str | None, read_only: bool) -> "uvicorn.Server":
+    """A server that answers at once when it is run: what the list needs is imported, compiled and
+    read once. `run(sockets=[place.socket])` serves until SIGINT or SIGTERM.
 
     Raises:
         MissingExtraError: the extra `view` is not installed.
@@ -59,4 +65,8 @@ def serve(store: Store, place: Place, *, token: str | None, read_only: bool) -> 
         raise MissingExtraError("the local view", EXTRA) from None
     app = application(store, hosts=names(place.host, place.port), token=token, read_only=read_only)
     settings = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
-    uvicorn.Server(settings).run(sockets=[place.socket])
+    settings.load()
+    store.page(RunQuery())
+    store.experiments.all()
+    compiled("index.html")
+    return uvicorn.Server(settings)

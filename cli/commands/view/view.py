@@ -51,10 +51,11 @@ def view(
     Needs the extra view: pip install 'hopscope[view]'.
     """
     from hopscope.store.store import Store
-    from hopscope.view.server.serving import listen, serve
+    from hopscope.view.server.serving import listen, prepare
 
     token = None if host in ON_THIS_COMPUTER else secrets.token_urlsafe(24)
     with Store.open(db, create=False, reading=read_only) as store, listen(host, port) as place:
+        server = prepare(store, place, token=token, read_only=read_only)
         address = f"http://{place.name}/" + (f"?token={token}" if token else "")
         render.note(f"{store.name} is served at {address} (Ctrl-C ends it)")
-        serve(store, place, token=token, read_only=read_only)
+        server.run(sockets=[place.socket])
