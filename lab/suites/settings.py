@@ -1,7 +1,8 @@
 """The options of suites: those of presets, and the user's own, which precede them.
 
-A suite says in `METERS` and `WORKFLOWS` whose options it takes; one that does not takes SePer's. An
-option is written `OWNER.KEY=VALUE`, or `KEY=VALUE` for every workflow of the suites that has it.
+A suite says in `METERS` and `WORKFLOWS` whose options it takes; one that does not takes SePer's.
+`VARIED` names the options, as `item.m`, that it sets itself, whatever a preset says. An option is
+written `OWNER.KEY=VALUE`, or `KEY=VALUE` for every workflow of the suites that has it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ class Owners:
     def __init__(self, suites: Sequence[ModuleType]) -> None:
         self.meters = _distinct(suites, "METERS", USED)
         self.workflows = _distinct(suites, "WORKFLOWS", ())
+        self._varied = _varied(suites)
 
     @property
     def names(self) -> str:
@@ -59,7 +61,9 @@ class Owners:
             for key, text in chosen.of_workflow(name).items()
         }
         options = {**chosen.of_meters(self.meters), **of_workflows}
-        return ", ".join(f"{key}={text}" for key, text in options.items())
+        return ", ".join(
+            f"{key}={text}" for key, text in options.items() if key not in self._varied
+        )
 
     def _own(self, options: Sequence[str]) -> Preset:
         found: dict[str, dict[str, dict[str, Any]]] = {"meters": {}, "workflows": {}}
@@ -82,6 +86,9 @@ class Owners:
                     f"-o {given}: nothing in these suites has that option; they take those of "
                     f"{self.names}"
                 )
+            owners = [name for name in owners if f"{name}.{key}" not in self._varied]
+            if not owners:
+                raise UsageError(f"-o {given}: these suites set {key} themselves; leave it out")
             for name in owners:
                 kind = "meters" if name in self.meters else "workflows"
                 found[kind].setdefault(name, {})[key] = value
@@ -93,6 +100,23 @@ def _check(owner: str, build: Callable[..., Any], texts: Mapping[str, str]) -> N
         components.parse_options(build, texts)
     except UsageError as error:
         raise UsageError(f"{owner}: {error}") from None
+
+
+def _varied(suites: Sequence[ModuleType]) -> frozenset[str]:
+    """The options that each suite with the owner sets itself: another may take them."""
+    owned = [
+        (
+            {*getattr(suite, "METERS", USED), *getattr(suite, "WORKFLOWS", ())},
+            set(getattr(suite, "VARIED", ())),
+        )
+        for suite in suites
+    ]
+    named = set[str]().union(*(varied for _, varied in owned))
+    return frozenset(
+        option
+        for option in named
+        if all(option in varied for owners, varied in owned if option.partition(".")[0] in owners)
+    )
 
 
 def _distinct(suites: Sequence[ModuleType], field: str, default: tuple[str, ...]) -> list[str]:

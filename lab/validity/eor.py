@@ -56,6 +56,7 @@ from hopscope.workflows.eor.voting import VotingRule
 NEEDS = (Need.ANSWERS, Need.PASSAGES)
 METERS = ()
 WORKFLOWS = ("eor",)
+VARIED = ("eor.sources", "eor.weights")
 SHARE = 0.5
 """The share of the limit for training, and as much for comparison: each question takes nine
 answers."""

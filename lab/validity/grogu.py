@@ -46,6 +46,7 @@ ALL_TOKENS: dict[Score, Score] = {"key_ppl": "ppl", "key_entropy": "entropy"}
 """The score over all tokens to compare each score over key tokens with."""
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
 METERS = ("grogu",)
+VARIED = ("grogu.score",)
 OTHERS = 4
 """Passages before the gold ones in Tables 2 and 3."""
 RESAMPLES = 2000

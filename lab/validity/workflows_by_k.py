@@ -44,6 +44,7 @@ WORKFLOWS: dict[str, Callable[..., StateGraph[Any, Deps, Any, Any]]] = {
     "flare": flare.build,
 }
 NO_OPTIONS: Mapping[str, Mapping[str, Any]] = {}
+VARIED = tuple(f"{name}.k" for name in WORKFLOWS)
 KS = (1, 3, 5)
 MEASURES = {
     "exact_match": "EM",

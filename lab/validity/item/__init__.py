@@ -44,6 +44,7 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Estima
 NEEDS = (Need.GOLD,)
 METERS = ()
 WORKFLOWS = ("vanilla", "uj_expa", "uj_impa", "k_sampling", "item")
+VARIED = ("item.m", "item.variant", *(f"{name}.candidates" for name in WORKFLOWS))
 SHARE = 0.5
 """The share of the limit: every question takes some thirty judgments."""
 GUESS, GOLDEN = "all candidates", "Golden"

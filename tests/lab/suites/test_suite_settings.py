@@ -65,11 +65,22 @@ def test_a_suites_own_default_comes_before_the_workflows_and_after_presets() -> 
         ("theta=1", "nothing in these suites has that option"),
         ("item.judgement=pointwise", r"item: unknown option 'judgement'.* mean judgment"),
         ("item.judgment=alone", "item: option judgment=alone"),
+        ("item.m=2", "these suites set m themselves; leave it out"),
     ],
 )
 def test_a_wrong_option_is_refused_before_anything_runs(option: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Owners([item]).chosen([], [option])
+
+
+def test_what_a_suite_varies_is_not_told_of_a_preset() -> None:
+    """ITEM's preset has m = 3; the table has every m, and k of `workflows_by_k` is the table's."""
+    owners = Owners([item, workflows_by_k, grogu])
+    told = owners.told(owners.chosen(["item-paper", "flare-authors", "grogu-paper"], []))
+    assert "item.k=5" in told
+    assert not {"item.m", "flare.k", "grogu.score"} & {
+        each.partition("=")[0] for each in told.split(", ")
+    }
 
 
 def test_a_preset_of_no_suite_that_runs_is_refused() -> None:
