@@ -55,6 +55,7 @@ _SPELLED = {
     "marks": "mark", "litre": "l", "liter": "l", "litres": "l", "liters": "l", "kmh": "kph",
 }  # fmt: skip
 _UNITS = {unit: kind for kind, units in _KINDS.items() for unit in units.split()}
+_PER_HOUR = {"km": "kph", "mile": "mph"}
 _BOTH = {"lbs": frozenset([_MASS, _MONEY])}
 """A pound is both."""
 
@@ -156,10 +157,12 @@ def _worded(amount: re.Match[str]) -> str:
 
 def _quantity(words: Sequence[str], at: int) -> Quantity:
     negative = at > 0 and words[at - 1] in (NEGATIVE, "minus", "negative")
-    after = list(words[at + 1 : at + 3])
+    after = list(words[at + 1 : at + 4])
     if after and after[0] in _DEGREES:
         after = after[1:]
     unit = _unit(after[0]) if after else ""
+    if unit in _PER_HOUR and (after[1:2] == ["h"] or after[1:3] == ["per", "hour"]):
+        unit = _PER_HOUR[unit]
     return Quantity(words[at], negative, unit)
 
 
