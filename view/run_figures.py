@@ -14,7 +14,8 @@ from hopscope.tracing.reports.records import RunReport
 from hopscope.tracing.reports.report import report
 from hopscope.tracing.what_if.answers import interaction_rows, recall, without_rows
 from hopscope.tracing.what_if.recall import Recall
-from hopscope.view.pictures import belief, credit, synergy
+from hopscope.view.pictures import answers, belief, credit, synergy
+from hopscope.view.pictures.answers import EMPTY
 from hopscope.view.pictures.specification import Spec
 
 
@@ -104,8 +105,27 @@ def _synergy(records: RunRecords) -> Spec:
     return synergy.spec(records.interactions(), run=records.run.id)
 
 
+def _answers(records: RunRecords) -> Spec:
+    names = {step.index: f"{step.index} {step.name}" for step in records.run.steps}
+    rows = [
+        {
+            "order": order,
+            "step": names.get(-1 if context.step is None else context.step, "closed book"),
+            "answer": group.answer or EMPTY,
+            "mass": group.mass,
+            "gold": group.right,
+        }
+        for order, context in enumerate(records.full_report.contexts)
+        for group in context.groups or ()
+    ]
+    reasons = (each.groups_reason for each in records.full_report.contexts)
+    reason = next(filter(None, reasons), "the run was not measured")
+    return answers.spec(rows, question=records.run.question.text, reason=reason)
+
+
 FIGURES: Mapping[str, Callable[[RunRecords], Spec]] = {
     "belief": _belief,
     "credit": _credit,
     "synergy": _synergy,
+    "answers": _answers,
 }

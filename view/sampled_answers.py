@@ -1,7 +1,7 @@
 """Answers sampled from a reader after each step of a run, grouped by meaning.
 
-They are not stored with a run; the reader gives the same ones again, because each is drawn from the
-seed of the measurement. Weights and groups are those of SePer (`tracing.beliefs`).
+For runs whose measurement stored none: the reader gives the same ones again, because each is drawn
+from the seed of the measurement. Weights and groups are those of SePer (`tracing.beliefs`).
 """
 
 from typing import Any
@@ -88,5 +88,5 @@ def _groups(replies: Replies, meanings: list[int], golds: tuple[str, ...]) -> li
             if meaning == number
         ]
         right = any(exact_match(text, golds) for _, text in own)
-        found.append({"answer": max(own)[1] or "(empty)", "mass": float(mass), "gold": right})
+        found.append({"answer": max(own)[1] or answers.EMPTY, "mass": float(mass), "gold": right})
     return found

@@ -9,6 +9,8 @@ from rich.text import Text
 from hopscope.api.views.render import number, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from hopscope.runtime.types import AnswerGroup
@@ -29,16 +31,20 @@ def show(console: "Console", found: "RunReport") -> None:
         line.append_text(_tokens(context))
         if context.groups:
             line.append("   samples  " if context.tokens else "samples  ", style="dim")
-            for place, group in enumerate(context.groups[:MOST]):
-                line.append(", " if place else "")
-                line.append_text(sample(group))
-            if (more := len(context.groups) - MOST) > 0:
-                line.append(f", {more} more", style="dim")
+            line.append_text(samples(context.groups))
         console.print(line)
 
 
-def sample(group: "AnswerGroup") -> Text:
-    """A sampled answer with its mass, in green if it is right."""
+def samples(groups: "Sequence[AnswerGroup]") -> Text:
+    """The heaviest sampled answers with their mass."""
+    found = Text(", ").join(map(_sample, groups[:MOST]))
+    if (more := len(groups) - MOST) > 0:
+        found.append(f", {more} more", style="dim")
+    return found
+
+
+def _sample(group: "AnswerGroup") -> Text:
+    """In green if it is right."""
     text = plain(group.answer) or "(empty)"
     return Text(f"{text} {number(group.mass)}", style="green" if group.right else "")
 

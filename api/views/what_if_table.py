@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from hopscope.api.views.context_lines import samples
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import interval, number, out, plain
 from hopscope.api.views.rows import Rows
@@ -94,6 +95,11 @@ def _draw_without(rows: Sequence[WithoutRow], console: "Console | None" = None) 
             )
         )
     console.print(Grid(columns, lines, stacked=True))
+    for row in rows:
+        for told, groups in (("with all", row.full_answers), ("without", row.answers)):
+            if groups:
+                line = Text(f"{row.meter} samples {told}: ", style="dim")
+                console.print(line.append_text(samples(groups)))
     _reasons(console, (row.reason for row in rows))
 
 

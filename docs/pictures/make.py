@@ -48,7 +48,7 @@ def _pages(database: Path) -> dict[str, tuple[str, int]]:
         items = store.experiments.items(NAME)
         runs = [item.outcome for item in items if item.arm == "ircot" and item.outcome]
     longest = max(runs, key=lambda run: run.retrievals)
-    return {"run": (f"/runs/{longest.run_id}", 3), "experiment": (f"/experiments/{NAME}", 5)}
+    return {"run": (f"/runs/{longest.run_id}", 4), "experiment": (f"/experiments/{NAME}", 5)}
 
 
 def _shoot(address: str, pages: dict[str, tuple[str, int]], chromium: str) -> None:

@@ -41,7 +41,7 @@ def test_from_the_list_to_a_run(page: Any, served: Served) -> None:
     question = rows.nth(0).get_by_role("link").inner_text()
     rows.nth(0).get_by_role("link").click()
     assert page.locator("h1").inner_text() == question
-    drawn(page, 3)
+    drawn(page, 4)
 
 
 def test_switching_a_step_off_shows_the_numbers_of_the_api(
@@ -53,7 +53,7 @@ def test_switching_a_step_off_shows_the_numbers_of_the_api(
     part = switch.get_attribute("value")
     switch.check()
     result = page.locator("#whatif-result")
-    result.locator("table").wait_for()
+    result.locator("table").first.wait_for()
     for row in asked(f"{served.address}/api/runs/{run}/without?part={part}"):
         line = result.locator("tr", has_text=row["meter"]).first.locator("td")
         shown = [line.nth(place).inner_text() for place in (1, 2, 3)]
@@ -61,6 +61,54 @@ def test_switching_a_step_off_shows_the_numbers_of_the_api(
         assert shown == ["-" if value is None else f"{value:.3f}" for value in values]
     switch.uncheck()
     expect(result).to_have_text("Nothing is switched off.")
+
+
+def test_switching_a_step_off_changes_the_answers_at_once(
+    page: Any, served: Served, store: Store
+) -> None:
+    """From stored coalitions: the masses are those of the API."""
+    run = ircot(store)
+    page.goto(f"{served.address}/runs/{run}")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    switches = page.locator("input.part")
+    for place in range(switches.count()):
+        switches.nth(place).check()
+    parts = [switches.nth(place).get_attribute("value") for place in range(switches.count())]
+    steps = [part for part in parts if part and not part.startswith("p:")]
+    for place, part in enumerate(parts):
+        if part not in steps:
+            switches.nth(place).uncheck()
+    query = "&".join(f"part={part}" for part in steps)
+    found = page.locator("#whatif-result table", has_text="Sampled answers")
+    expect(page.locator("#whatif-result")).to_contain_text(f"Without {', '.join(steps)}:")
+    told = asked(f"{served.address}/api/runs/{run}/without?{query}")
+    row = next(each for each in told if each["answers"])
+    for group in row["answers"]:
+        line = found.locator("tr", has_text=group["answer"]).first
+        assert line.locator("td").nth(3).inner_text() == f"{group['mass']:.2f}"
+    right = [group["answer"] for group in row["full_answers"] if group["right"]]
+    assert found.locator("tr", has_text="right").count() == 1 + len(right)  # with the heading
+    assert all("/api/runs/" in url for url in requests)
+
+
+def test_key_tokens_are_marked_and_told(page: Any, served: Served, store: Store) -> None:
+    run = ircot(store)
+    page.goto(f"{served.address}/runs/{run}")
+    contexts = asked(f"{served.address}/api/runs/{run}")["contexts"]
+    rows = page.locator("section.contexts > .wide tbody tr")
+    assert rows.count() == len(contexts)
+    for place, context in enumerate(contexts):
+        keys = [token["text"].strip() for token in context["tokens"] if token["key"]]
+        marks = [text.strip() for text in rows.nth(place).locator("mark").all_inner_texts()]
+        assert marks == keys
+        spoken = f"key tokens: {', '.join(keys)}"
+        assert rows.nth(place).locator(".spoken").text_content().strip() == spoken
+    page.get_by_text("Table of the tokens").focus()
+    page.keyboard.press("Enter")
+    table = page.get_by_role("region", name="Tokens of the answers").locator("tbody tr")
+    assert table.first.is_visible()
+    assert table.count() == sum(len(context["tokens"]) for context in contexts)
 
 
 def test_a_mark_leads_to_its_run(page: Any, served: Served, store: Store) -> None:
@@ -130,7 +178,7 @@ def test_axe_finds_nothing_serious(
 
     page.emulate_media(color_scheme=scheme)
     page.goto(served.address + path.format(run=ircot(store)))
-    drawn(page, {"/": 0, "/runs/{run}": 3}.get(path, 5))
+    drawn(page, {"/": 0, "/runs/{run}": 4}.get(path, 5))
     found = Axe().run(page).response["violations"]
     assert [
         (each["id"], [node["html"] for node in each["nodes"]])
@@ -143,14 +191,14 @@ def test_axe_finds_nothing_serious(
 def test_a_phone_shows_the_whole_width(path: str, page: Any, served: Served, store: Store) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto(served.address + path.format(run=ircot(store)))
-    drawn(page, {"/": 0, "/runs/{run}": 3}.get(path, 5))
+    drawn(page, {"/": 0, "/runs/{run}": 4}.get(path, 5))
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_hostile_text_runs_nowhere(page: Any, served: Served, store: Store) -> None:
     """A dialog, a violated policy or an error in the console fails it."""
     page.goto(f"{served.address}/runs/{ircot(store, 'hostile')}")
-    drawn(page, 3)
+    drawn(page, 4)
     assert "<script>alert(1)</script>[U+202E]" in page.locator("h1").inner_text()
     page.goto(f"{served.address}/experiments/hostile")
     drawn(page, 5)
@@ -161,7 +209,7 @@ def test_a_report_is_drawn_from_its_file_without_a_request(
 ) -> None:
     from hopscope.view.report import report
 
-    for source, pictures in ((ircot(store), 3), (HOPLAND, 5)):
+    for source, pictures in ((ircot(store), 4), (HOPLAND, 5)):
         file = tmp_path / f"{source}.html"
         file.write_text(report(store, source), encoding="utf-8")
         requests: list[str] = []

@@ -109,6 +109,26 @@ def test_rare_answers_share_a_band_and_right_ones_do_not() -> None:
     assert [row["answer"] for row in found if row["gold"]] == ["0"]
 
 
+def test_every_band_is_at_every_step_and_the_mass_that_is_not_stored_is_one() -> None:
+    """An area without a value at a step would go past it."""
+    rows = [
+        {"order": 0, "step": "closed book", "answer": "Bo", "mass": 0.75, "gold": False},
+        {"order": 1, "step": "0 retrieve", "answer": "Ada", "mass": 1.0, "gold": True},
+    ]
+    found = answers.spec(rows, question="q")["data"]["values"]
+    assert [(row["step"], row["band"], row["mass"]) for row in found] == [
+        ("closed book", "right: Ada", 0.0), ("closed book", "Bo", 0.75),
+        ("closed book", answers.REST, 0.25), ("0 retrieve", "right: Ada", 1.0),
+        ("0 retrieve", "Bo", 0.0), ("0 retrieve", answers.REST, 0.0),
+    ]  # fmt: skip
+
+
+def test_the_stream_has_the_stored_answers_and_asks_no_model(database: Path) -> None:
+    rows = figure("answers", database)["data"]["values"]
+    right = [row["mass"] for row in rows if row["gold"]]
+    assert right == pytest.approx([0.1, 0.3, 0.9, 0.9])  # the belief
+
+
 def test_answers_are_sampled_again_with_the_mass_of_the_belief(tmp_path: Path) -> None:
     """The reader that measured the run gives the same samples, so right answers have SePer's
     mass."""

@@ -6,7 +6,6 @@ from hopscope.runtime.types import Credit, GameValues, MeasuredAnswers, Provenan
 from hopscope.tracing.games.recorded import answers
 from hopscope.tracing.reports.records import ContextReport
 
-NOT_MEASURED = "the run was not measured"
 NO_TOKENS = "no meter of confidence, such as grogu, measured this"
 NO_GROUPS = "no meter that samples answers, such as seper, measured this"
 CONFIDENCE, SAMPLED = "grogu", ("seper", "seper_hard", "semantic_entropy")
@@ -76,7 +75,7 @@ def _reason(
 ) -> str:
     """Why there are no answers: of a meter that measured the step, else that none did."""
     if not measured:
-        return NOT_MEASURED
+        return f"the run was not measured: `hopscope credit {run.id[:12]}` does"
     for meter in meters:
         if (meter, step) in measured:
             reason = measured[meter, step]

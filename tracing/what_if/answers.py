@@ -3,11 +3,19 @@
 from collections.abc import Iterable
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import GameValues, Provenance, Record, Run
+from hopscope.runtime.types import (
+    AnswerGroup,
+    AnswerToken,
+    GameValues,
+    MeasuredAnswers,
+    Provenance,
+    Record,
+    Run,
+)
 from hopscope.tracing.games.coalitions import GameMember
 from hopscope.tracing.what_if.interactions import Interaction, interactions
 from hopscope.tracing.what_if.recall import Players, Recall
-from hopscope.tracing.what_if.without import PASSAGE, parts, without
+from hopscope.tracing.what_if.without import PASSAGE, Without, parts, without
 
 
 class InteractionRow(Record):
@@ -63,8 +71,21 @@ class WithoutRow(Record):
     """Samples behind each value; 0 when they are exact."""
     reason: str | None
     """Why a value is None, with the command that measures it."""
+    answers: tuple[AnswerGroup, ...] | None
+    """The answers sampled without them, grouped by meaning, the heaviest first."""
+    full_answers: tuple[AnswerGroup, ...] | None
+    """Those sampled with all evidence."""
+    tokens: tuple[AnswerToken, ...] | None
+    """The greedy answer without them, with GroGU's key tokens."""
+    full_tokens: tuple[AnswerToken, ...] | None
+    """That with all evidence."""
+    answers_reason: str | None
+    """Why there are neither answers nor tokens without them."""
     appraisal: str
     """Hash of the measurement's settings."""
+
+
+UNTOLD = "the meter tells no answers, or another meter of the run tells the same"
 
 
 def recall(run: Run, provenance: Provenance | None, games: Iterable[GameValues]) -> Recall:
@@ -118,10 +139,33 @@ def without_rows(recall: Recall, names: Iterable[str | int]) -> list[WithoutRow]
             difference_high=found.difference.high,
             n=found.value.n,
             reason=found.value.reason or found.full.reason or found.difference.reason,
+            answers=_groups(found.answers),
+            full_answers=_groups(found.full_answers),
+            tokens=_tokens(found.answers),
+            full_tokens=_tokens(found.full_answers),
+            answers_reason=None if found.answers else _untold(recall, found),
             appraisal=recall.provenance.settings_hash,
         )
         for found in without(recall, removed)
     ]
+
+
+def _groups(found: MeasuredAnswers | None) -> tuple[AnswerGroup, ...] | None:
+    return (found and found.groups) or None
+
+
+def _tokens(found: MeasuredAnswers | None) -> tuple[AnswerToken, ...] | None:
+    return (found and found.tokens) or None
+
+
+def _untold(recall: Recall, found: Without) -> str:
+    """Why a value has no answers: it is not stored, it is older than they, or none are told."""
+    if found.value.reason:
+        return found.value.reason
+    if any(recall.answers(meter) for meter in recall.meters):
+        return UNTOLD
+    again = f"`hopscope credit {recall.run.id[:12]} --again` stores them"
+    return f"answers were not stored with this measurement: {again}"
 
 
 def _row(recall: Recall, meter: str, found: Interaction) -> InteractionRow:

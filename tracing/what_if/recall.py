@@ -17,6 +17,7 @@ from hopscope.runtime import components
 from hopscope.runtime.types import (
     Credit,
     GameValues,
+    MeasuredAnswers,
     Measurement,
     Passage,
     Provenance,
@@ -41,7 +42,7 @@ from hopscope.tracing.games.frozen import (
     over_passages,
     over_steps,
 )
-from hopscope.tracing.games.recorded import RecordedGame, known
+from hopscope.tracing.games.recorded import RecordedGame, answers, known
 from hopscope.tracing.games.rule import CreditRule
 from hopscope.tracing.meters import DEFAULT_METERS
 
@@ -216,6 +217,10 @@ class Recall:
     def known(self, meter: str) -> dict[Content, Measurement]:
         """The stored values of a meter by the hash of their evidence."""
         return known(self._of(meter))
+
+    def answers(self, meter: str) -> dict[Content, MeasuredAnswers]:
+        """The stored answers behind a meter's values, by the hash of their evidence."""
+        return answers(self._of(meter))
 
     def _recorded(self, meter: str) -> RecordedMeter:
         games = self._of(meter)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import Measurement, Run
-from hopscope.tracing.games.coalitions import Coalition, Coalitions
+from hopscope.runtime.types import MeasuredAnswers, Measurement, Run
+from hopscope.tracing.games.coalitions import Coalition, Coalitions, MissingEvidence
 from hopscope.tracing.games.frozen import (
     Counterfactual,
     contributions,
@@ -44,6 +44,10 @@ class Without(NamedTuple):
     """With all evidence."""
     difference: Measurement
     """`value` minus `full`."""
+    answers: MeasuredAnswers | None = None
+    """The stored answers behind `value`."""
+    full_answers: MeasuredAnswers | None = None
+    """Those behind `full`."""
 
 
 def parts(run: Run, names: Iterable[str | int]) -> Parts:
@@ -104,7 +108,12 @@ def _without(recall: Recall, meter: str, removed: Parts) -> Without:
     coalitions, coalition = _place(recall, meter, removed)
     value, full = (coalitions.value(each) for each in (coalition, coalitions.full))
     change = coalitions.combine(gain(coalition, coalitions.full), "without")
-    return Without(meter, value, full, change)
+    known = recall.answers(meter)
+    told = [
+        None if isinstance(key := coalitions.key(each), MissingEvidence) else known.get(key)
+        for each in (coalition, coalitions.full)
+    ]
+    return Without(meter, value, full, change, *told)
 
 
 def _place(recall: Recall, meter: str, removed: Parts) -> tuple[Coalitions, Coalition]:

@@ -88,11 +88,22 @@ async function loadAll() {
   }
 }
 
+// Control characters and marks of direction are shown, not obeyed, as `texts.visible` does.
+function visible(text) {
+  return text.replace(
+    /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu,
+    (found) => "[U+" + found.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "]",
+  );
+}
+
 function shown(value) {
   return value === null ? "-" : value.toFixed(3);
 }
 
+let asked = 0; // an answer to an earlier question may come after that to a later one
+
 async function whatIf(section) {
+  const turn = ++asked;
   const result = section.querySelector("#whatif-result");
   const parts = [...document.querySelectorAll("input.part:checked")].map((each) => each.value);
   for (const each of document.querySelectorAll("input.part")) {
@@ -104,27 +115,78 @@ async function whatIf(section) {
   }
   const query = new URLSearchParams(parts.map((part) => ["part", part]));
   const url = "/api/runs/" + encodeURIComponent(section.dataset.run) + "/without?" + query;
-  const answer = await fetch(url);
-  const found = await answer.json();
-  if (!answer.ok) {
-    result.textContent = found.detail;
+  const response = await fetch(url);
+  const found = await response.json();
+  if (turn !== asked) return;
+  if (!response.ok) {
+    result.textContent = visible(found.detail);
     return;
   }
-  const table = document.createElement("table");
-  const line = (cells, kind) => {
-    const row = table.insertRow();
-    for (const text of cells) {
-      const cell = document.createElement(kind);
-      cell.textContent = text;
-      row.append(cell);
-    }
-  };
-  line(["meter", "with all", "without", "difference", ""], "th");
+  const lines = [["meter", "with all", "without", "difference", ""]];
   for (const row of found) {
     const numbers = [row.full, row.value, row.difference].map(shown);
-    line([row.meter, ...numbers, row.reason || ""], "td");
+    lines.push([row.meter, ...numbers, row.reason || ""]);
   }
-  result.replaceChildren("Without " + parts.join(", ") + ":", table);
+  result.replaceChildren("Without " + visible(parts.join(", ")) + ":", table("Values", lines));
+  const sampled = found.find((row) => row.answers && row.full_answers);
+  if (sampled) result.append(table("Sampled answers", changed(sampled)));
+  const greedy = found.find((row) => row.tokens);
+  if (greedy) result.append(...answer("Greedy answer without: ", greedy.tokens));
+  if (!sampled) {
+    const reasons = new Set(found.map((row) => row.answers_reason).filter(Boolean));
+    result.append("No sampled answers: " + visible([...reasons][0] || "none were stored"));
+  }
+}
+
+// The mass of each sampled answer with all evidence and without the parts.
+function changed(row) {
+  const masses = new Map();
+  const right = new Set();
+  for (const [place, groups] of [row.full_answers, row.answers].entries()) {
+    for (const group of groups) {
+      if (!masses.has(group.answer)) masses.set(group.answer, [0, 0]);
+      masses.get(group.answer)[place] = group.mass;
+      if (group.right) right.add(group.answer);
+    }
+  }
+  const lines = [["answer", "right", "mass with all", "mass without"]];
+  for (const [text, both] of masses) {
+    lines.push([text || "(empty)", right.has(text) ? "right" : "", ...both.map((mass) => mass.toFixed(2))]);
+  }
+  return lines;
+}
+
+// A greedy answer, its key tokens marked for the eye and named for the ear.
+function answer(title, tokens) {
+  const text = document.createElement("bdi");
+  text.className = "tokens";
+  for (const token of tokens) {
+    const part = document.createElement(token.key ? "mark" : "span");
+    part.textContent = visible(token.text);
+    text.append(part);
+  }
+  const spoken = document.createElement("span");
+  spoken.className = "spoken";
+  const keys = tokens.filter((token) => token.key).map((token) => token.text.trim());
+  spoken.textContent = " key tokens: " + visible(keys.join(", "));
+  return [title, text, spoken];
+}
+
+function table(title, lines) {
+  const made = document.createElement("table");
+  made.createCaption().textContent = title;
+  for (const [place, cells] of lines.entries()) {
+    const row = made.insertRow();
+    for (const text of cells) {
+      const cell = document.createElement(place ? "td" : "th");
+      if (!place) cell.scope = "col";
+      const isolated = document.createElement("bdi");
+      isolated.textContent = visible(text);
+      cell.append(isolated);
+      row.append(cell);
+    }
+  }
+  return made;
 }
 
 async function watch(place) {

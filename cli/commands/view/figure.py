@@ -61,7 +61,7 @@ def figure(
             "--reader",
             metavar="READER",
             envvar="HOPSCOPE_FIGURE_READER",
-            help="The reader that measured the run, which answers samples again.",
+            help="The reader that measured the run; it samples answers if none are stored.",
             rich_help_panel=MODELS,
         ),
     ] = parts.TINY,
@@ -78,7 +78,8 @@ def figure(
 ) -> None:
     """Draw one picture of a stored run or experiment, for a paper.
 
-    Only answers asks a model: the one that measured the run.
+    Only answers may ask a model: the one that measured the run, where the run's answers are not
+    stored.
 
     Needs the extra view: pip install 'hopscope[view]'.
     """
@@ -89,7 +90,13 @@ def figure(
     form = drawing.form_of(path)
     with Store.open(db, create=False, reading=True) as store:
         if name is Figure.answers:
-            spec = _answers(run_figures.RunRecords.load(store, source), reader, entailment)
+            found = run_figures.RunRecords.load(store, source)
+            stored_answers = any(each.groups for each in found.full_report.contexts)
+            spec = (
+                run_figures.FIGURES[name.value](found)
+                if stored_answers
+                else _answers(found, reader, entailment)
+            )
         elif name.value in run_figures.FIGURES:
             spec = run_figures.FIGURES[name.value](run_figures.RunRecords.load(store, source))
         else:

@@ -7,12 +7,13 @@ from hopscope.tracing.appraisal import Shares, share
 from hopscope.tracing.credit import trajectory
 from hopscope.tracing.games.frozen import over_passages, over_steps
 from hopscope.tracing.games.recorded import answers
-from hopscope.tracing.reports.contexts import NO_GROUPS, NO_TOKENS, NOT_MEASURED
+from hopscope.tracing.reports.contexts import NO_GROUPS, NO_TOKENS
 from hopscope.tracing.reports.records import ContextReport
 from hopscope.tracing.reports.report import report
 from tests.view import experiment
 
 RUN = experiment.run(1, Question(text="Who?", answers=("Ada Wilby",)), "ircot")
+NOT_MEASURED = f"the run was not measured: `hopscope credit {RUN.id[:12]}` does"
 
 
 def measured(*meters: str) -> Shares:

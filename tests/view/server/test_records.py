@@ -10,6 +10,8 @@ from starlette.testclient import TestClient
 from tests.cli.experiment_example import call
 from tests.view import experiment
 
+ANSWERS = ("answers", "full_answers")
+
 
 def printed(capsys: pytest.CaptureFixture[str], database: Path, *arguments: str) -> Any:
     code, out, err = call(capsys, *arguments, "--json", "--db", str(database))
@@ -31,6 +33,15 @@ def test_switching_parts_off_gives_what_show_without_prints(
     assert client.get(f"/api/runs/{run}/interactions").json() == shown["interactions"]
     [belief] = [row for row in shown["without"] if row["meter"] == "seper"]
     assert belief["value"] == pytest.approx(0.3)
+    told = {name: [(g["mass"], g["right"]) for g in belief[name]] for name in ANSWERS}
+    assert told == {
+        "answers": [(0.7, False), (0.3, True)],
+        "full_answers": [(0.9, True), (0.1, False)],
+    }
+    [tokens] = [row["tokens"] for row in shown["without"] if row["meter"] == "grogu"]
+    assert [token["key"] for token in tokens] == [False, True]
+    schemas = client.get("/api/openapi.json").json()["components"]["schemas"]
+    assert {"AnswerGroup", "AnswerToken", "ContextReport"} <= schemas.keys()
     unknown = client.get(f"/api/runs/{run}/without?part=7")
     assert unknown.status_code == 400
     assert "names no step" in unknown.json()["detail"]
