@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from hopscope.store.store import Store
 from tests.in_browser.conftest import HOPLAND, Served
+from tests.view import experiment
 from tests.view.experiment import NAME
 
 
@@ -153,20 +154,33 @@ def test_a_person_labels_a_step_by_keyboard(page: Any, served: Served, store: St
     assert (label.step, label.label, label.note) == (0, "useful", "found the mayor")
 
 
-def test_progress_follows_the_work(page: Any, served: Served, store: Store) -> None:
-    from tests.view import experiment
-
-    plan = store.experiments.find(NAME).model_copy(update={"name": "live"})
+@pytest.mark.parametrize("streams", [True, False], ids=["stream", "polling"])
+def test_progress_follows_the_work(
+    streams: bool, page: Any, served: Served, store: Store, told: list[str]
+) -> None:
+    """By one stream of events; where the server gives none, by asking again and again."""
+    name = f"live-{streams}"
+    plan = store.experiments.find(NAME).model_copy(update={"name": name})
     entries = [item.entry for item in store.experiments.items(NAME)[:1]]
     store.experiments.add(plan, entries)
-    page.goto(f"{served.address}/experiments/live")
+    asked_for: list[str] = []
+    page.on("request", lambda request: asked_for.append(request.url))
+    if not streams:
+        page.route("**/api/events*", lambda route: route.fulfill(status=503))
+    page.goto(f"{served.address}/experiments/{name}")
     progress = page.locator("#progress")
-    assert progress.inner_text() == "0 of 2"
-    session = store.experiments.begin_session("live", owner="here", environment={})
+    expect(progress).to_have_text("0 of 2")
+    expect(page.locator("#figure-workflows")).to_have_count(0)
+    session = store.experiments.begin_session(name, owner="here", environment={})
     for claimed in store.experiments.claim(session, 2):
-        run = experiment.run(100 + claimed.position, claimed.entry.question, claimed.arm.workflow)
+        place = 100 + 10 * streams + claimed.position
+        run = experiment.run(place, claimed.entry.question, claimed.arm.workflow)
         store.experiments.complete(session, claimed, run)
     expect(progress).to_have_text("2 of 2", timeout=30_000)
+    expect(page.locator("#figure-workflows[data-drawn]")).to_have_count(1, timeout=30_000)
+    assert len([url for url in asked_for if "/api/events?" in url]) == 1
+    assert any("/api/progress/" in url for url in asked_for) != streams
+    told[:] = [each for each in told if "503" not in each]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,5 +1,6 @@
 """The application: pages, JSON, static files, errors, and the guard around them."""
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,12 @@ AGE = "public, max-age=3600"
 
 
 def application(
-    store: Store, *, hosts: frozenset[str] | None, token: str | None = None, read_only: bool = False
+    store: Store,
+    *,
+    hosts: frozenset[str] | None,
+    token: str | None = None,
+    read_only: bool = False,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> "ASGIApp":
     """The server of a store, which stays open as long as it.
 
@@ -29,6 +35,7 @@ def application(
         hosts: the `Host` headers that it answers; see `guarding.names`.
         token: that every request must carry; None where only this computer can ask.
         read_only: whether nobody can label.
+        stopping: whether the server ends, and all streams with it.
 
     Raises:
         MissingExtraError: the extra `view` is not installed.
@@ -57,7 +64,7 @@ def application(
         return Response(_file(name), media_type=FILES[name], headers=headers)
 
     _handle_errors(shown)
-    told = cache(partial(_api, kept))
+    told = cache(partial(_api, kept, stopping))
 
     async def both(scope: "Scope", receive: "Receive", send: "Send") -> None:
         asked = scope["type"] == "http" and scope["path"].startswith("/api/")
@@ -66,13 +73,13 @@ def application(
     return Guard(both, hosts=hosts, token=token)
 
 
-def _api(kept: "KeptRecords") -> "FastAPI":
+def _api(kept: "KeptRecords", stopping: Callable[[], bool]) -> "FastAPI":
     """The JSON API. It is made when it is first asked: to import the records that it describes
     takes longer than to show the list."""
     from fastapi import FastAPI
 
     from hopscope import __version__
-    from hopscope.view.server import records
+    from hopscope.view.server import live, records
 
     made = FastAPI(
         title="Hopscope",
@@ -82,6 +89,7 @@ def _api(kept: "KeptRecords") -> "FastAPI":
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
     )
+    made.include_router(live.router(live.LiveProgress(kept.store, stopping=stopping)))
     made.include_router(records.router(kept))
     _handle_errors(made)
     return made

@@ -90,7 +90,7 @@ def router(kept: "KeptRecords", forms: FormToken | None) -> APIRouter:
     @routes.get("/experiments/{name:path}")
     def experiment(name: str) -> HTMLResponse:
         values = experiment_page.plan(store, name)
-        if values["progress"].done:
+        if values["progress"].total:
             values["sources"] = [
                 experiment_page.Source(each, f"/fragments/{each}/{quote(name, safe='')}")
                 for each in (*experiment_page.PICTURES, "tables")

@@ -63,10 +63,22 @@ def prepare(store: Store, place: Place, *, token: str | None, read_only: bool) -
         import uvicorn
     except ImportError:
         raise MissingExtraError("the local view", EXTRA) from None
-    app = application(store, hosts=names(place.host, place.port), token=token, read_only=read_only)
+    server: uvicorn.Server
+
+    def stopping() -> bool:  # streams would keep the server from its end
+        return server.should_exit
+
+    app = application(
+        store,
+        hosts=names(place.host, place.port),
+        token=token,
+        read_only=read_only,
+        stopping=stopping,
+    )
     settings = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
     settings.load()
     store.page(RunQuery())
     store.experiments.all()
     compiled("index.html")
-    return uvicorn.Server(settings)
+    server = uvicorn.Server(settings)
+    return server

@@ -72,8 +72,10 @@ async function load(place) {
   const holder = document.createElement("div");
   // The server escapes all stored text in this fragment, and the page's policy runs no script in it.
   holder.innerHTML = await answer.text();
+  const opened = place.querySelector("details[open]") !== null;
   place.replaceChildren(...holder.childNodes);
   place.removeAttribute("aria-busy");
+  for (const details of place.querySelectorAll("details")) details.open = opened;
   const figure = place.querySelector("figure.picture");
   if (figure) await draw(figure);
 }
@@ -189,20 +191,79 @@ function table(title, lines) {
   return made;
 }
 
-async function watch(place) {
-  let left = Number(place.dataset.left);
-  const url = "/api/progress/" + encodeURIComponent(place.dataset.experiment);
-  while (left > 0) {
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-    const answer = await fetch(url);
-    if (!answer.ok) return;
-    const now = await answer.json();
-    const before = left;
-    left = now.pending + now.running;
-    const failed = now.failed ? ", " + now.failed + " failed" : "";
-    place.textContent = now.ok + now.failed + " of " + (now.ok + now.failed + left) + failed;
-    if (left !== before) await loadAll();
+// The places that show how far an experiment is, kept fresh by one stream of the server, or by asking
+// again and again where there is none. A page that nobody sees holds no stream: browsers have few.
+const PAUSE = 2000;
+
+function told(place, now) {
+  const before = place.textContent;
+  const left = now.pending + now.running;
+  const failed = now.failed && place.id === "progress" ? ", " + now.failed + " failed" : "";
+  const done = now.ok + now.failed;
+  place.textContent = done.toLocaleString("en") + " of " + (done + left).toLocaleString("en") + failed;
+  place.dataset.left = left;
+  return place.textContent !== before;
+}
+
+function watched() {
+  return [...document.querySelectorAll("[data-left]")].filter((place) => Number(place.dataset.left) > 0);
+}
+
+let reloading = null; // pictures of large experiments take seconds, so they are made one after the other
+let again = false;
+
+function reload() {
+  again = true;
+  reloading ??= (async () => {
+    while (again) {
+      again = false;
+      await loadAll();
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+    reloading = null;
+  })();
+}
+
+function update(name, now) {
+  for (const place of watched()) {
+    if (place.dataset.experiment === name && told(place, now)) reload();
   }
+}
+
+let polling = false;
+
+async function poll() {
+  polling = true;
+  for (let places = watched(); places.length; places = watched()) {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    for (const { dataset } of places) {
+      const answer = await fetch("/api/progress/" + encodeURIComponent(dataset.experiment));
+      if (!answer.ok) return;
+      update(dataset.experiment, await answer.json());
+    }
+  }
+}
+
+function followProgress() {
+  const names = watched().map((place) => ["experiment", place.dataset.experiment]);
+  if (!names.length || polling) return;
+  const stream = new EventSource("/api/events?" + new URLSearchParams(names));
+  stream.addEventListener("progress", (event) => {
+    const now = JSON.parse(event.data);
+    update(now.experiment, now);
+  });
+  stream.addEventListener("done", () => stream.close());
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) poll();
+  });
+  document.addEventListener(
+    "visibilitychange",
+    () => {
+      stream.close();
+      document.addEventListener("visibilitychange", followProgress, { once: true });
+    },
+    { once: true },
+  );
 }
 
 drawAll();
@@ -215,5 +276,5 @@ if (served) {
       each.addEventListener("change", () => whatIf(section));
     }
   }
-  for (const place of document.querySelectorAll("[data-left]")) watch(place);
+  followProgress();
 }
