@@ -7,22 +7,20 @@ from typing import Any
 import numpy as np
 
 from hopscope.lab import comparison
-from hopscope.lab.answer_metric import answer_metric
 from hopscope.lab.experiments.columnar import ColumnarResults
 from hopscope.lab.table_forms.table import Table
 from hopscope.lab.tables import credit_by_step, differences, overview
 from hopscope.runtime.errors import UsageError
 from hopscope.store.store import Store
-from hopscope.tracing.error_decomposition.errors import AnswerErrors, profile
-from hopscope.tracing.error_decomposition.report import error_report
 from hopscope.tracing.reports.displays import display
+from hopscope.view import failed_runs
+from hopscope.view.failed_runs import FailedRun
 from hopscope.view.pictures import failures, frontier, searches, trust, workflows
 from hopscope.view.pictures.specification import Spec, spread
 from hopscope.view.pictures.trust import Totals
 
 JUDGED = 500
 """The most runs whose errors are decomposed, spread evenly over the experiment."""
-ERRORS = ("retriever", "extraction", "hallucination")
 GOLD = "seper"
 
 
@@ -116,44 +114,13 @@ class ExperimentRecords:
         return next((meter for meter in found if not display(meter).gold), "grogu")
 
     @cached_property
-    def failures(self) -> list[dict[str, Any]]:
-        """Shares of errors by step and hops, as `hopscope errors` defines them."""
+    def judged(self) -> list[FailedRun]:
+        """Runs with their errors, as `hopscope errors` defines them; at most `JUDGED`."""
         found = self.columns
         answered = np.flatnonzero(found.run >= 0)
         items = answered[spread(len(answered), JUDGED)]
         ids = self._store.experiments.run_ids(found.run[items].tolist())
-        return _failures(self._store, dict(zip(ids, found.hops(items), strict=True)))
-
-
-def _failures(store: Store, hops: Mapping[str, int | None]) -> list[dict[str, Any]]:
-    """Of runs by id, with the hops of their questions."""
-    metric = answer_metric("exact_match", reader="tiny", entailment="lexical")
-    found = error_report(list(store.load_all(hops)), metric)
-    groups: dict[tuple[str, int], list[AnswerErrors]] = {}
-    for run in found.runs:
-        for located in run.errors:
-            if located.errors is not None:
-                known = hops[run.id]
-                place = (
-                    "unknown" if known is None else str(known),
-                    -1 if located.step is None else located.step,
-                )
-                groups.setdefault(place, []).append(located.errors)
-    return [
-        {
-            "error": error,
-            "hops": of_hops,
-            "order": step,
-            "step": "run" if step < 0 else str(step),
-            "share": share.value,
-            "low": share.low,
-            "high": share.high,
-            "answers": share.n,
-        }
-        for (of_hops, step), errors in sorted(groups.items())
-        for error, share in profile(errors).items()
-        if error in ERRORS
-    ]
+        return failed_runs.judged(self._store, dict(zip(ids, found.hops(items), strict=True)))
 
 
 def _workflows(records: ExperimentRecords) -> Spec:
@@ -174,7 +141,7 @@ def _trust(records: ExperimentRecords) -> Spec:
 
 
 def _failures_spec(records: ExperimentRecords) -> Spec:
-    made = failures.spec(records.failures, experiment=records.name)
+    made = failures.spec(failed_runs.shares(records.judged), experiment=records.name)
     runs = int((records.columns.run >= 0).sum())
     if runs > JUDGED:
         made["description"] += f" Of {JUDGED} of {runs:,} runs, spread evenly."

@@ -4,7 +4,7 @@ Invariant: no template marks stored text as safe. The only text that is not esca
 `texts.script_json`, whose `<` is escaped as JSON does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +27,16 @@ class Drawn(NamedTuple):
 
     name: str
     spec: Spec
+    link: Callable[[Mapping[str, Any]], str | None] | None = None
+    """Where the mark of a row leads; None where no mark leads anywhere."""
+
+    @property
+    def linked(self) -> Spec:
+        """The specification, whose rows have their link in `href`."""
+        if self.link is None:
+            return self.spec
+        values = [{**row, "href": self.link(row)} for row in self.spec["data"]["values"]]
+        return {**self.spec, "data": {"values": values}}
 
     @property
     def title(self) -> str:
@@ -42,7 +52,7 @@ class Drawn(NamedTuple):
 
     @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        return table(self.spec)[1]
+        return table(self.linked)[1]
 
 
 @cache

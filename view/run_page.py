@@ -7,6 +7,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Run, Step
 from hopscope.tracing.reports.displays import display, leading
 from hopscope.tracing.reports.shown import passages_by_key
+from hopscope.view import links
 from hopscope.view.html import Drawn
 from hopscope.view.run_figures import FIGURES, RunRecords
 
@@ -53,12 +54,12 @@ def _answer_tokens(report: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return last if last and text == (report["answer"] or "").strip() else None
 
 
-def figures(records: RunRecords) -> list[Drawn]:
-    """The pictures that the run has records for."""
+def figures(records: RunRecords, *, linked: bool = True) -> list[Drawn]:
+    """The pictures that the run has records for; `linked` where its steps are on the same page."""
     found = []
     for name, make in FIGURES.items():
         try:
-            found.append(Drawn(name, make(records)))
+            found.append(Drawn(name, make(records), links.of_run if linked else None))
         except UsageError:  # this run was not measured for it
             continue
     return found

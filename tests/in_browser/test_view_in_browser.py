@@ -16,6 +16,9 @@ from tests.in_browser.conftest import HOPLAND, Served
 from tests.view import experiment
 from tests.view.experiment import NAME
 
+PAGES = ("/", "/runs/{run}", f"/experiments/{HOPLAND}", f"/failures/{NAME}")
+PICTURES = {"/": 0, "/runs/{run}": 4, f"/failures/{NAME}": 0}
+
 
 def asked(url: str) -> Any:
     with urllib.request.urlopen(url) as answer:
@@ -134,6 +137,48 @@ def test_a_mark_leads_to_its_run(page: Any, served: Served, store: Store) -> Non
     assert page.url.rpartition("/")[2] in [each.run_id for each in outcomes if each]
 
 
+def test_a_failure_leads_to_its_runs_by_mouse_and_by_keyboard(page: Any, served: Served) -> None:
+    page.goto(f"{served.address}/experiments/{NAME}")
+    drawn(page, 5)
+    place = page.evaluate(
+        """() => {
+            const view = document.querySelector("#figure-failures .chart").view;
+            const [x, y] = view.origin();
+            const { left, top } = view.padding();
+            const find = (item, dx, dy) => {
+                const [ix, iy] = [dx + (item.x || 0), dy + (item.y || 0)];
+                if (item.datum && item.datum.error && item.datum.href && item.width) {
+                    const { href } = item.datum;
+                    return { x: ix + item.width / 2, y: iy + item.height / 2, href };
+                }
+                return (item.items || []).map((each) => find(each, ix, iy)).find(Boolean);
+            };
+            const mark = find(view.scenegraph().root, 0, 0);
+            return { x: mark.x + x + left, y: mark.y + y + top, href: mark.href };
+        }"""
+    )
+    page.locator("#figure-failures canvas").click(position={"x": place["x"], "y": place["y"]})
+    page.wait_for_url("**/failures/*")
+    assert page.url == served.address + place["href"]
+    page.go_back()
+    drawn(page, 5)
+    table = page.locator("#figure-failures")
+    table.locator("summary").focus()
+    page.keyboard.press("Enter")
+    link = table.get_by_role("link", name="its runs").first
+    link.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/failures/*")
+    page.locator("select[name=error]").select_option("hallucination")
+    page.locator("select[name=step]").select_option("run")
+    page.get_by_role("button", name="Filter").press("Enter")
+    page.wait_for_url("**error=hallucination**")
+    query = "error=hallucination&step=run"
+    hops = page.locator("select[name=hops]").input_value()
+    told = asked(f"{served.address}/api/failures/{NAME}?{query}&hops={hops}")
+    assert page.locator("tbody tr").count() == len(told)
+
+
 def test_a_person_labels_a_step_by_keyboard(page: Any, served: Served, store: Store) -> None:
     run = ircot(store)
     page.goto(f"{served.address}/runs/{run}")
@@ -184,7 +229,7 @@ def test_progress_follows_the_work(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/runs/{run}", f"/experiments/{HOPLAND}"])
+@pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_nothing_serious(
     path: str, scheme: str, page: Any, served: Served, store: Store, told: list[str]
 ) -> None:
@@ -192,7 +237,7 @@ def test_axe_finds_nothing_serious(
 
     page.emulate_media(color_scheme=scheme)
     page.goto(served.address + path.format(run=ircot(store)))
-    drawn(page, {"/": 0, "/runs/{run}": 4}.get(path, 5))
+    drawn(page, PICTURES.get(path, 5))
     found = Axe().run(page).response["violations"]
     assert [
         (each["id"], [node["html"] for node in each["nodes"]])
@@ -201,11 +246,11 @@ def test_axe_finds_nothing_serious(
     ] == []
 
 
-@pytest.mark.parametrize("path", ["/", "/runs/{run}", f"/experiments/{HOPLAND}"])
+@pytest.mark.parametrize("path", PAGES)
 def test_a_phone_shows_the_whole_width(path: str, page: Any, served: Served, store: Store) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto(served.address + path.format(run=ircot(store)))
-    drawn(page, {"/": 0, "/runs/{run}": 4}.get(path, 5))
+    drawn(page, PICTURES.get(path, 5))
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 

@@ -54,7 +54,7 @@ def test_a_report_holds_its_pictures_with_a_table_and_a_text_each(
 ) -> None:
     page = Page(written(database, source))
     figures = page.count("figure")
-    assert figures == (3 if source == "last" else 5)
+    assert figures == (4 if source == "last" else 5)
     assert len(page.data) == figures
     assert all("$schema" in json.loads(each) for each in page.data)
     assert page.count("details") >= figures

@@ -4,17 +4,18 @@ What only some of them need is imported when it is: the list is shown half a sec
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qs, quote, urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from hopscope.runtime.errors import UsageError
 from hopscope.store.runs.browsing import RunQuery
-from hopscope.view import experiment_page
+from hopscope.view import experiment_page, links
 from hopscope.view.html import Drawn, render
 from hopscope.view.server import labelling
 from hopscope.view.server.guarding import FormToken
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 LARGEST_FORM = 50_000
 """Bytes."""
+LISTED = 50
+"""Runs of a page of failures."""
 
 
 def router(kept: "KeptRecords", forms: FormToken | None) -> APIRouter:
@@ -106,10 +109,41 @@ def router(kept: "KeptRecords", forms: FormToken | None) -> APIRouter:
                 records = kept.experiment(name)
                 tables = [records.table(each) for each in ("overview", "differences")]
                 return HTMLResponse(render("tables.html", tables=tables))
-            drawn = Drawn(figure, kept.experiment_figure(name, figure))
+            spec = kept.experiment_figure(name, figure)
+            drawn = Drawn(figure, spec, partial(links.of_experiment, name))
         except UsageError as error:
             return HTMLResponse(render("unmeasured.html", reason=str(error)))
         return HTMLResponse(render("figure.html", drawn=drawn))
+
+    @routes.get("/failures/{name:path}")
+    def failures(
+        request: Request, name: str, page: Annotated[int, Query(ge=1)] = 1
+    ) -> HTMLResponse:
+        """The runs behind a cell of the heat map."""
+        from hopscope.view import failed_runs
+
+        given = dict(request.query_params)
+        cell = failed_runs.Cell.of(given)
+        every = kept.experiment(name).judged
+        found = failed_runs.within(every, cell)
+        shown = found[(page - 1) * LISTED : page * LISTED]
+        cells = failed_runs.shares(every)
+        return _page(
+            "failures.html",
+            title=f"Failures in {name}",
+            experiment=name,
+            address=quote(name, safe=""),
+            cell=cell,
+            judged=len(every),
+            total=len(found),
+            runs=[(run, failed_runs.places(run, cell)) for run in shown],
+            errors=failed_runs.ERRORS,
+            steps=[step for _, step in sorted({(row["order"], row["step"]) for row in cells})],
+            hops=sorted({row["hops"] for row in cells}),
+            page=page,
+            last=max(1, -(-len(found) // LISTED)),
+            link=lambda number: "?" + urlencode({**given, "page": number}),
+        )
 
     @routes.get("/compare/runs")
     def compare_runs(a: str, b: str) -> HTMLResponse:
@@ -122,7 +156,7 @@ def router(kept: "KeptRecords", forms: FormToken | None) -> APIRouter:
         sides = [run_page.steps(records) for records in both]
         longest = max(map(len, sides))
         rows = [[side[at] if at < len(side) else None for side in sides] for at in range(longest)]
-        figures = [run_page.figures(records)[:1] for records in both]
+        figures = [run_page.figures(records, linked=False)[:1] for records in both]
         reports = [records.report for records in both]
         return _page(
             "compare_runs.html", title="Two runs", reports=reports, rows=rows, figures=figures

@@ -10,6 +10,7 @@ from hopscope.store.labels import Label
 from hopscope.store.runs.browsing import RunPage, RunQuery
 from hopscope.tracing.reports.records import RunReport
 from hopscope.tracing.what_if.answers import InteractionRow, WithoutRow
+from hopscope.view.failed_runs import Cell, Error, FailedRun, within
 from hopscope.view.run_figures import FIGURES, RunRecords
 from hopscope.view.server import labelling
 
@@ -73,6 +74,17 @@ def router(kept: "KeptRecords") -> APIRouter:
     def table(table: str, name: str) -> Any:
         """A table of an experiment, as `hopscope compare --json`."""
         return kept.experiment(name).full_table(table)
+
+    @routes.get("/failures/{name:path}", response_model=list[FailedRun])
+    def failures(
+        name: str,
+        error: Error | None = None,
+        step: Annotated[str | None, Query(description="A step's number, or run.")] = None,
+        hops: Annotated[str | None, Query(description="A number, or unknown.")] = None,
+    ) -> Any:
+        """The runs behind cells of the heat map of failures: those with such an error at such a
+        step, with the records of `hopscope errors --json`."""
+        return within(kept.experiment(name).judged, Cell(error, step, hops))
 
     @routes.get("/figures/{figure}/{name:path}")
     def experiment_figure(figure: str, name: str) -> dict[str, Any]:

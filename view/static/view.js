@@ -43,20 +43,14 @@ async function draw(figure) {
   made.view.addEventListener("click", (_, item) => follow(item && item.datum));
 }
 
+// The server writes the links of marks (`links.py`): a step of this page, or runs.
 function follow(datum) {
-  if (!served || !datum) return;
-  const experiment = document.querySelector("[data-experiment]");
-  if (datum.run) location.assign("/runs/" + encodeURIComponent(datum.run));
-  else if (experiment && (datum.system || datum.hops)) {
-    const query = new URLSearchParams({ experiment: experiment.dataset.experiment });
-    if (datum.system) query.set("arm", datum.system);
-    if (/^\d+$/.test(datum.hops || "")) query.set("hops", datum.hops);
-    location.assign("/?" + query);
-  } else if (typeof datum.part === "string" || typeof datum.step === "string") {
-    const step = parseInt(datum.part || datum.step, 10);
-    const target = document.getElementById("step-" + step);
+  const href = datum && datum.href;
+  if (typeof href !== "string") return;
+  if (href.startsWith("#step-")) {
+    const target = document.getElementById(href.slice(1));
     if (target) target.scrollIntoView();
-  }
+  } else if (served && href.startsWith("/")) location.assign(href);
 }
 
 function drawAll() {
