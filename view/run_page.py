@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hopscope.api.views.run_table import money
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Run, Step
 from hopscope.tracing.reports.displays import display, leading
@@ -93,6 +94,7 @@ def steps(records: RunRecords) -> list[dict[str, Any]]:
                 "decision": decision,
                 "mark": mark,
                 "changes": _changes(told),
+                "money": money(told["cost"], report["total"]["currency"]) if told["cost"] else None,
             }
         )
     return found

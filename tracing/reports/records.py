@@ -100,6 +100,8 @@ class StepReport(Record):
     passages: tuple[PassageReport, ...]
     dangling: tuple[str, ...]
     usage: Usage
+    cost: float | None
+    """Money, as in `Total`."""
     seconds: float | None
     """None where nobody measured them, as in the record of another program."""
     parse_ok: bool | None

@@ -117,7 +117,7 @@ def report(
         reader=run.reader,
         retriever=run.retriever,
         seed=run.seed,
-        steps=tuple(_step(run, step, credit) for step in run.steps),
+        steps=tuple(_step(run, step, credit, table.of(run.reader)) for step in run.steps),
         total=_total(run, credit, table.of(run.reader)),
         appraisal=_appraisal(run, shown, hashes, list(appraisals), table, values)
         if shown
@@ -161,7 +161,7 @@ def _coalitions(games: list[GameValues]) -> CoalitionsReport | None:
     )
 
 
-def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
+def _step(run: Run, step: Step, credit: _Credits, price: Price) -> StepReport:
     utilities = {meter: _utility(step, meter, credit) for meter in credit.meters}
     return StepReport(
         index=step.index,
@@ -181,6 +181,7 @@ def _step(run: Run, step: Step, credit: _Credits) -> StepReport:
         ),
         dangling=step.dangling,
         usage=step.usage,
+        cost=_cost(price, step.usage, queries(step)),
         seconds=step.seconds if run.timed else None,
         parse_ok=step.parse_ok,
         stop_reason=step.stop_reason,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from hopscope.runtime.budget.prices import ModelPrice, Prices
 from hopscope.runtime.types import Question
 from hopscope.store.store import Store
 from hopscope.tracing.appraisal import share
@@ -41,6 +42,16 @@ def test_the_answer_itself_has_its_key_tokens_marked() -> None:
     for given, marked in ((answer, True), ("Bo", False)):
         told = RunRecords(run.model_copy(update={"answer": given}), found.credits, [], found.games)
         assert bool(run_page.content(told)["answer_tokens"]) == marked
+
+
+def test_each_step_tells_its_money() -> None:
+    run = experiment.run(3, Question(text="Who?", answers=("Ada Wilby",)), "ircot")
+    for price, told in ((Prices(models={"hf:small": ModelPrice(input=2, output=10)}), "0.0010 USD"),
+                        (Prices(), None)):  # fmt: skip
+        records = RunRecords(run, [], [], [], prices=price)
+        assert [step["money"] for step in run_page.steps(records)] == [told] * 3
+        costs = [step.cost or 0 for step in records.full_report.steps]
+        assert sum(costs) == pytest.approx(records.full_report.total.cost or 0)
 
 
 def test_a_run_of_an_older_version_says_what_stores_its_answers(tmp_path: Path) -> None:
