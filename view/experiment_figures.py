@@ -106,12 +106,12 @@ class ExperimentRecords:
 
         return Totals(values[free][items], values[GOLD][items], marks)
 
-    @cached_property
-    def label_free(self) -> str:
-        """The label-free meter of the experiment: GroGU, unless only another was measured."""
+    @property
+    def label_free(self) -> list[str]:
+        """The label-free meters that measured the experiment, GroGU first; GroGU if none did."""
         measured = self.columns.measured_meters
-        found = [meter for meter in ("grogu", *measured) if meter in measured]
-        return next((meter for meter in found if not display(meter).gold), "grogu")
+        found = [meter for meter in measured if not display(meter).gold]
+        return sorted(found, key=lambda meter: meter != "grogu") or ["grogu"]
 
     @cached_property
     def judged(self) -> list[FailedRun]:
@@ -136,8 +136,8 @@ def _frontier(records: ExperimentRecords) -> Spec:
 
 
 def _trust(records: ExperimentRecords) -> Spec:
-    free = records.label_free
-    return trust.spec(records.totals(free), experiment=records.name, free=free)
+    totals = {meter: records.totals(meter) for meter in records.label_free}
+    return trust.spec(totals, experiment=records.name)
 
 
 def _failures_spec(records: ExperimentRecords) -> Spec:

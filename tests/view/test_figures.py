@@ -86,7 +86,7 @@ def test_of_many_runs_some_are_drawn_spread_evenly_over_workflows() -> None:
     count = 20 * specification.MOST
     free = np.arange(count) % 7 - 3.0
     totals = trust.Totals(free, -free, lambda at: [(str(i), "ab"[i % 2]) for i in at])
-    spec = trust.spec(totals, experiment="e", free="grogu")
+    spec = trust.spec({"grogu": totals}, experiment="e")
     found = spec["data"]["values"]
     assert len({row["run"] for row in found}) == specification.MOST
     of = Counter(row["system"] for row in found)
@@ -96,6 +96,22 @@ def test_of_many_runs_some_are_drawn_spread_evenly_over_workflows() -> None:
     assert f"of 100,000 runs; they agree on the sign of {agree:,}." in spec["description"]
     assert "Drawn are 5,000 of them" in spec["description"]
     assert specification.spread(3, 5) == [0, 1, 2]
+
+
+def test_each_label_free_meter_has_a_map_of_trust() -> None:
+    """Both fit in one picture of 5,000 marks."""
+    count = 2 * specification.MOST
+    free = np.arange(count) / count
+    totals = trust.Totals(free, free, lambda at: [(str(i), "a") for i in at])
+    meters = {"grogu": totals, "semantic_entropy": totals}
+    spec = trust.spec(meters, experiment="e")
+    of = Counter(row["meter"] for row in spec["data"]["values"])
+    assert of == {"GroGU": specification.MOST // 2, "SemEnt": specification.MOST // 2}
+    assert spec["title"]["text"] == "Where to trust GroGU and SemEnt in e"
+    none = trust.Totals(free[:0], free[:0], lambda at: [])
+    assert "facet" not in trust.spec({**meters, "semantic_entropy": none}, experiment="e")
+    with pytest.raises(UsageError, match="no run of e was measured by grogu and seper"):
+        trust.spec({"grogu": none}, experiment="e")
 
 
 def test_rare_answers_share_a_band_and_right_ones_do_not() -> None:

@@ -1,10 +1,10 @@
-"""The map of trust: a meter that needs no gold against ΔSePer, which does. Runs in the upper left
-are those the label-free meter misses, runs in the lower right those it believes in vain.
+"""The map of trust: meters that need no gold against ΔSePer, which does. Runs in the upper left are
+those a label-free meter misses, runs in the lower right those it believes in vain.
 
 Of many runs 5,000 are drawn, spread evenly over the plan.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hopscope.tracing.reports.displays import display
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-COLUMNS = {"system": "system", "free": "label-free", "gold": "with gold", "run": "run"}
+COLUMNS = {
+    "meter": "meter",
+    "system": "system",
+    "free": "label-free",
+    "gold": "with gold",
+    "run": "run",
+}
 FEW = 1_000
 """Marks that can be told apart; more are drawn smaller and fainter."""
 
@@ -35,42 +41,61 @@ class Totals(NamedTuple):
     """The id and the system of the runs in these places."""
 
 
-def spec(totals: Totals, *, experiment: str, free: str, gold: str = "seper") -> Spec:
+def spec(totals: Mapping[str, Totals], *, experiment: str, gold: str = "seper") -> Spec:
     """
     Args:
-        free, gold: the meters.
+        totals: by label-free meter; each has a panel.
+        gold: the meter that needs a gold.
 
     Raises:
-        UsageError: no run was measured by both.
+        UsageError: no run was measured by both kinds of meters.
     """
-    titles = {"x": display(free).heading, "y": display(gold).delta}
-    agree = int(((totals.free > 0) == (totals.gold > 0)).sum())
-    count = len(totals.free)
-    drawn = spread(count, MOST)
-    rows = [
-        {"run": run, "system": system, "free": float(of_free), "gold": float(of_gold)}
-        for (run, system), of_free, of_gold in zip(
-            totals.marks(drawn), totals.free[drawn], totals.gold[drawn], strict=True
+    measured = {meter: found for meter, found in totals.items() if len(found.free)}
+    headings = {meter: display(meter).heading for meter in measured}
+    title = display(gold).delta
+    most = MOST // max(1, len(measured))
+    told, rows = [], []
+    for meter, found in measured.items():
+        count, drawn = len(found.free), spread(len(found.free), most)
+        agree = int(((found.free > 0) == (found.gold > 0)).sum())
+        part = f" Drawn are {len(drawn):,} of them, spread evenly." if len(drawn) < count else ""
+        told.append(
+            f"{headings[meter]} and {title} of {count:,} runs; they agree on the sign of "
+            f"{agree:,}.{part}"
         )
-    ]
-    x, y = (field(name, "Q", titles[axis]) for name, axis in (("free", "x"), ("gold", "y")))
+        values = zip(found.marks(drawn), found.free[drawn], found.gold[drawn], strict=True)
+        rows += [
+            {
+                "meter": headings[meter],
+                "run": run,
+                "system": system,
+                "free": float(of_free),
+                "gold": float(of_gold),
+            }
+            for (run, system), of_free, of_gold in values
+        ]
+    names = " and ".join(headings.values())
+    one = len(measured) == 1
     looks = {"opacity": 0.55, "size": 45} if len(rows) <= FEW else {"opacity": 0.3, "size": 12}
-    part = f" Drawn are {len(rows):,} of them, spread evenly." if len(rows) < count else ""
-    return specification(
-        f"Where to trust {titles['x']} in {experiment}",
-        f"{titles['x']} and {titles['y']} of {count:,} runs; they agree on the sign of {agree:,}."
-        f"{part}"
-        if rows
-        else f"no run of {experiment} was measured by {free} and {gold}",
-        rows,
-        COLUMNS,
-        width=420,
-        height=280,
-        mark={"type": "point", "filled": True, **looks},
-        encoding={
-            "x": x,
-            "y": y,
+    panel = {
+        "width": 420 if one else 300,
+        "height": 280,
+        "mark": {"type": "point", "filled": True, **looks},
+        "encoding": {
+            "x": field("free", "Q", names if one else "label-free meter"),
+            "y": field("gold", "Q", title),
             "color": field("system", "N", "", scale={"scheme": "tableau10"}),
             "tooltip": tooltips(COLUMNS),
         },
+    }
+    column = {"column": field("meter", "N", "", sort=list(headings.values()))}
+    panels = {"facet": column, "spec": panel, "resolve": {"scale": {"x": "independent"}}}
+    return specification(
+        f"Where to trust {names or 'label-free meters'} in {experiment}",
+        " ".join(told)
+        or f"no run of {experiment} was measured by {' or '.join(totals) or 'a label-free meter'} "
+        f"and {gold}",
+        rows,
+        COLUMNS,
+        **(panel if one else panels),
     )
