@@ -65,7 +65,7 @@ def test_a_run_shows_its_steps_with_texts_credit_and_marks(client: TestClient, r
     assert "text of a" in page
     assert 'badge already-there">already there' in page
     assert page.count('class="part"') == 3 + 4
-    assert page.count("<figure") == 3
+    assert page.count("<figure") == 4
 
 
 def test_an_experiment_loads_its_pictures_afterwards(client: TestClient) -> None:
