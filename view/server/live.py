@@ -145,6 +145,7 @@ def router(live: LiveProgress) -> APIRouter:
 
     @routes.get(
         "/events",
+        status_code=200,
         response_class=EventStream,
         responses={
             200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."},
