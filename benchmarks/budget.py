@@ -7,7 +7,10 @@ without an answer; the same holds for all policies. The workflow runs with at mo
 retrievals, so the result of every policy is known. The cost of all signals counts.
 
     python benchmarks/budget.py [--limit 1000] [--train 1000] [--seed 0] [--seeds 3]
-                                [--workflow ircot] [--json]
+                                [--workflow ircot] [--cached 1] [--only POLICY ...] [--json]
+
+`--cached` is what a prompt token counts that an earlier request of the same run has left in the
+reader's cache. `--only` tries these policies besides the learned ones.
 """
 
 import argparse
@@ -23,10 +26,10 @@ from hopscope.api import parts
 from hopscope.api.views.render import out
 from hopscope.lab.budget import fit
 from hopscope.lab.budget.frontier import FrontierComparison, Sweep, grid, summary
-from hopscope.lab.budget.paths import moments, path
+from hopscope.lab.budget.paths import Path, moments, path
 from hopscope.lab.budget.questions import Posed, mixture
 from hopscope.lab.budget.stored import Walked
-from hopscope.lab.budget.sweeps import Swept, sweep
+from hopscope.lab.budget.sweeps import SETTINGS, Swept, sweep
 from hopscope.runtime.execution.run import run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader
@@ -38,7 +41,9 @@ from hopscope.tracing.wrappers.cached import CachedReader
 
 OWN, OTHER = 7_000_000, 8_000_000
 """Of the worlds of the questions judged on and learned from."""
+READERS = {"search_agent": f"{parts.TINY}:search"}
 UNITS: tuple[Literal["tokens", "retrievals"], ...] = ("tokens", "retrievals")
+WORKFLOWS = ("ircot", "iter_retgen", "self_ask", "flare", "search_agent")
 RESAMPLES = 1000
 
 
@@ -91,14 +96,14 @@ def collect(world: int, count: int, workflow: str, reader: Reader) -> list[Quest
     return found
 
 
-def walks(asked: Sequence[QuestionPath], reader: Reader, threshold: float) -> list[Walked]:
-    return [
-        Walked(
-            path(each.runs, reader, lambda r: worth(r, threshold), each.posed.need),
-            tuple(moments(each.runs[-1])),
-        )
-        for each in asked
-    ]
+def walks(
+    asked: Sequence[QuestionPath], reader: Reader, threshold: float, cached: float
+) -> list[Walked]:
+    def of(each: QuestionPath) -> Path:
+        right, need = (lambda r: worth(r, threshold)), each.posed.need
+        return path(each.runs, reader, right, need, cached=cached)
+
+    return [Walked(of(each), tuple(moments(each.runs[-1]))) for each in asked]
 
 
 def best_threshold(asked: Sequence[QuestionPath]) -> float:
@@ -122,18 +127,22 @@ def means(each: Sweep) -> list[dict[str, Any]]:
     ]
 
 
-def measure(seed: int, limit: int, train: int, workflow: str) -> dict[str, Any]:
-    reader = CachedReader(parts.reader(parts.TINY), size=1_000_000)
-    learning = collect(OTHER + seed, train, workflow, reader)
+def measure(seed: int, given: argparse.Namespace) -> dict[str, Any]:
+    workflow, cached = given.workflow, given.cached
+    reader = CachedReader(parts.reader(READERS.get(workflow, parts.TINY)), size=1_000_000)
+    learning = collect(OTHER + seed, given.train, workflow, reader)
     threshold = best_threshold(learning)
-    learned = [each.path for each in walks(learning, reader, threshold)]
-    judged = walks(collect(OWN + seed, limit, workflow, reader), reader, threshold)
+    learned = [each.path for each in walks(learning, reader, threshold, cached)]
+    asked = collect(OWN + seed, given.limit, workflow, reader)
+    judged = walks(asked, reader, threshold, cached)
     swept = sweep(
         judged,
         reader,
         fitting=fit.Fitting(seed=seed),
         train=learned,
         seed=seed,
+        cached=cached,
+        settings={name: SETTINGS[name] for name in given.only or SETTINGS},
         progress=lambda name: print(name, end=" ", file=sys.stderr, flush=True),
     )
     print(file=sys.stderr)
@@ -158,7 +167,7 @@ def measure(seed: int, limit: int, train: int, workflow: str) -> dict[str, Any]:
 def goals(swept: Swept) -> dict[str, Any]:
     """What was aimed at, of the setting of `value` that comes nearest."""
     by_name = {each.policy: each for each in swept.policies}
-    best_fixed = max(means(by_name["fixed"]), key=lambda row: row["right"])
+    best_fixed = max(means(by_name.get("fixed", swept.native)), key=lambda row: row["right"])
     (oracle,), (native,) = means(swept.oracle), means(swept.native)
     good = [row for row in means(by_name["value"]) if row["right"] >= 0.98 * best_fixed["right"]]
     chosen = min(good, key=lambda row: row["retrievals"], default=None)
@@ -188,12 +197,14 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=1000, help="questions learned from")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=1, help="so many seeds from that on")
-    parser.add_argument("--workflow", choices=["ircot", "iter_retgen"], default="ircot")
+    parser.add_argument("--workflow", choices=WORKFLOWS, default="ircot")
+    parser.add_argument("--cached", type=float, default=1.0, help="weight of a cached token")
+    parser.add_argument("--only", action="append", choices=[*SETTINGS])
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     rows = []
     for seed in range(given.seed, given.seed + given.seeds):
-        rows.append(measure(seed, given.limit, given.train, given.workflow))
+        rows.append(measure(seed, given))
         if not given.json:
             show(rows[-1])
     if given.json:
