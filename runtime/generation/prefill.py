@@ -115,6 +115,11 @@ class Prefill:
         )
         return cache
 
+    def alone(self, ids: Tokens) -> Tensor:
+        """The logits after a sequence, (1, token), by one pass from its first token: they depend on
+        nothing else."""
+        return self._pass([UnreadSequence(ids)], [0], {}).logits[:, -1]
+
     def _match(self, wanted: UnreadSequence) -> Match:
         """The cached part of a sequence, which need not be read."""
         match = self.tree.match(wanted.ids)

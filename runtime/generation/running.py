@@ -7,7 +7,7 @@ after the other, this reads every sqrt(2 T) passes, which is the optimum.
 """
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +26,7 @@ from hopscope.runtime.generation.prefill import (
     runs,
 )
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.sampling import distribution, draw, uniform
+from hopscope.runtime.generation.sampling import close_calls, distribution, draw, uniform
 from hopscope.runtime.models.batches import Size
 
 AHEAD = 32
@@ -79,6 +79,8 @@ class RunningRows:
         self._area = area
         self._remembers = remembers
         self._room = Room(prefill.tree.limit)
+        # In half precision most draws would be close.
+        self._alone = prefill.alone if forwarder.model.dtype == torch.float32 else None
         self._waiting: list[_Waiting] = []
         self._missed = 0
         """Passes that waiting rows missed although they fit, since rows were read last."""
@@ -118,7 +120,7 @@ class RunningRows:
         self._missed = 0
         wanted = [UnreadSequence(row.ids) for row in chosen]
         passes = self._prefill.read(wanted)
-        found = draw_next(chosen, after(passes))
+        found = draw_next(chosen, after(passes), self._alone)
         room = self._most([*self._rows, *found.rows]) - len(self._rows)
         self._put_off(found.rows[room:])
         if added := found.rows[:room]:
@@ -197,7 +199,7 @@ class RunningRows:
         mask = self._forwarder.mask([len(row.ids) for row in self._rows], self._columns)
         ids = torch.tensor([row.ids[-1:] for row in self._rows], device=mask.device)
         logits = self._forwarder.forward(ids, mask, self._cache, keep=1)[:, -1]
-        found = draw_next(self._rows, logits)
+        found = draw_next(self._rows, logits, self._alone)
         room = self._most(found.rows)
         self._put_off(found.rows[room:])
         self._keep(Drawn(found.parents[:room], found.rows[:room]))
@@ -216,30 +218,69 @@ class RunningRows:
             self._cache = None
 
 
-def draw_next(rows: Sequence[Row], logits: Tensor) -> Drawn:
+def draw_next(
+    rows: Sequence[Row], logits: Tensor, alone: Callable[[Tokens], Tensor] | None = None
+) -> Drawn:
     """Draw each draft's next token from the logits after its row, (row, token). Drafts that
-    continue with equal tokens share a row."""
-    logprobs, entropies = distribution(logits)
-    check_finite(entropies)
+    continue with equal tokens share a row.
+
+    Args:
+        alone: the logits after a sequence without company, (1, token), which decide close calls.
+    """
     drafts = [(place, draft) for place, row in enumerate(rows) for draft in row.drafts]
-    places = torch.tensor([place for place, _ in drafts], device=logits.device)
-    drawn = draw(
-        logprobs[places],
-        [draft.temperature for _, draft in drafts],
-        [uniform(draft.stream, draft.steps) for _, draft in drafts],
+    steps = _steps(
+        [draft for _, draft in drafts], [place for place, _ in drafts], logits, alone is not None
     )
-    for place, (_, draft) in enumerate(drafts):
-        if draft.given:
-            drawn[place] = draft.given[0]
-    chosen = logprobs[places, drawn].tolist()
-    entropy = entropies.tolist()
+    again = {drafts[number][0] for number, step in enumerate(steps) if step.close}
+    if alone is not None:
+        for place in sorted(again):
+            close = [n for n, step in enumerate(steps) if step.close and drafts[n][0] == place]
+            decided = _steps(
+                [drafts[n][1] for n in close], [0] * len(close), alone(rows[place].ids), False
+            )
+            for number, step in zip(close, decided, strict=True):
+                steps[number] = step
     going_on: dict[tuple[int, int], list[Draft]] = {}
-    for (place, draft), token, logprob in zip(drafts, drawn.tolist(), chosen, strict=True):
-        continued = draft.add(token, logprob, entropy[place])
+    for (place, draft), step in zip(drafts, steps, strict=True):
+        continued = draft.add(step.token, step.logprob, step.entropy)
         if draft.finished is None:
             going_on.setdefault((place, continued), []).append(draft)
     children = [Row((*rows[place].ids, token), own) for (place, token), own in going_on.items()]
     return Drawn([place for place, _ in going_on], children)
+
+
+class _Step(NamedTuple):
+    token: int
+    logprob: float
+    entropy: float
+    close: bool
+    """Whether rounding may have decided it."""
+
+
+def _steps(
+    drafts: Sequence[Draft], places: Sequence[int], logits: Tensor, judging: bool
+) -> list[_Step]:
+    """The next token of each draft, from the logits at its place; with `judging`, whether it is
+    close."""
+    logprobs, entropies = distribution(logits)
+    check_finite(entropies)
+    own = logprobs[torch.tensor(places, device=logits.device)]
+    temperatures = [draft.temperature for draft in drafts]
+    uniforms = [uniform(draft.stream, draft.steps) for draft in drafts]
+    drawn = draw(own, temperatures, uniforms)
+    close = set(close_calls(own, temperatures, uniforms, drawn)) if judging else set()
+    for number, draft in enumerate(drafts):
+        if draft.given:
+            drawn[number] = draft.given[0]
+            close.discard(number)
+    chosen = own.gather(-1, drawn[:, None]).squeeze(-1).tolist()
+    entropy = entropies.tolist()
+    return [
+        _Step(token, logprob, entropy[place], number in close)
+        for number, (token, logprob, place) in enumerate(
+            zip(drawn.tolist(), chosen, places, strict=True)
+        )
+    ]
 
 
 def check_finite(numbers: Tensor) -> None:
