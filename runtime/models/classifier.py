@@ -8,10 +8,10 @@ from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.models import loading
+from hopscope.runtime.models import linear, loading
 from hopscope.runtime.models.batches import in_batches
 from hopscope.runtime.models.checkpoint import Checkpoint
-from hopscope.runtime.models.devices import choose_device
+from hopscope.runtime.models.devices import Precision, choose_device
 
 
 class Inputs(NamedTuple):
@@ -57,11 +57,19 @@ def configuration(checkpoint: Checkpoint) -> Any:
     return loading.configuration(checkpoint.folder, checkpoint.name)
 
 
-def load(checkpoint: Checkpoint, config: Any, *, device: str, kind: str) -> tuple[Any, Any]:
-    """Model, in single precision, and tokenizer; `kind` names the model in errors.
+def load(
+    checkpoint: Checkpoint,
+    config: Any,
+    *,
+    device: str,
+    kind: str,
+    precision: Precision = "single",
+) -> tuple[Any, Any]:
+    """Model and tokenizer; `kind` names the model in errors.
 
     Raises:
-        UsageError: transformers cannot load it, or it has no trained classifier.
+        UsageError: transformers cannot load it, it has no trained classifier, or there is nothing
+            of this precision for it.
     """
     where = choose_device(device)
     place = checkpoint.folder, checkpoint.name
@@ -75,7 +83,12 @@ def load(checkpoint: Checkpoint, config: Any, *, device: str, kind: str) -> tupl
         from hopscope.runtime.models import deberta, deberta_packed
 
         if deberta_packed.packs(model):
-            deberta_packed.pack(model)
-        else:
-            deberta.keep_near(model)
+            deberta_packed.pack(model, linear.build(precision))
+            return model, tokenizer
+        deberta.keep_near(model)
+    if precision != "single":
+        raise UsageError(
+            f"{checkpoint.name}: precision={precision} is for a DeBERTa of the second or third "
+            f"version on the processor (device=cpu); this is {config.model_type} on {where}"
+        )
     return model, tokenizer

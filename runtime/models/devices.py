@@ -1,4 +1,4 @@
-"""The devices that models compute on."""
+"""The devices that models compute on, and with what precision."""
 
 from pathlib import Path
 from typing import Literal
@@ -7,6 +7,8 @@ from hopscope.runtime.errors import UsageError
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 """`auto` takes CUDA, then Apple's GPU, then the processor."""
+Precision = Literal["single", "eight-bits"]
+"""Of a model's linear maps."""
 
 
 def choose_device(device: str) -> str:

@@ -10,16 +10,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from hopscope.runtime.models.devices import Precision
+
 Linear = Callable[[Tensor], Tensor]
 """From (token, input) to (token, output)."""
 Build = Callable[[Sequence[nn.Linear]], Linear]
 """One map from several of the same input; their outputs stand side by side."""
 
 
+def build(precision: Precision) -> Build:
+    """What makes maps of this precision."""
+    return laid_out if precision == "single" else eight_bits
+
+
 def joined(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
     """The weights, (output, input), and the bias of several maps as one."""
-    zero = (part.weight.new_zeros(len(part.weight)) for part in parts)
-    biases = [part.bias if part.bias is not None else next(zero) for part in parts]
+    biases = [
+        part.weight.new_zeros(part.out_features) if part.bias is None else part.bias
+        for part in parts
+    ]
     weights = torch.cat([part.weight.detach() for part in parts])
     return weights, torch.cat([bias.detach() for bias in biases])
 
@@ -32,3 +41,27 @@ def laid_out(parts: Sequence[nn.Linear]) -> Linear:
     operations = torch.ops.mkldnn
     own = operations._reorder_linear_weight(weight)
     return lambda tokens: operations._linear_pointwise(tokens, own, bias, "none", [], "")
+
+
+def eight_bits(parts: Sequence[nn.Linear]) -> Linear:
+    """In whole numbers of eight bits, several times faster where the processor multiplies them.
+
+    Each output's weights and each token's values are scaled by their largest size to ±127 and
+    rounded. Sums are exact, so that a token's outputs do not depend on the other tokens.
+    """
+    weight, bias = joined(parts)
+    steps = _steps(weight)
+    whole = (weight / steps).round().to(torch.int8).t()
+    steps = steps.t()
+
+    def map_tokens(tokens: Tensor) -> Tensor:
+        own = _steps(tokens)
+        sums = torch._int_mm((tokens / own).round_().to(torch.int8), whole)
+        return torch.addcmul(bias, sums * own, steps)
+
+    return map_tokens
+
+
+def _steps(values: Tensor) -> Tensor:
+    """The size of 1 for each row, (row, 1)."""
+    return values.abs().amax(dim=1, keepdim=True).clamp_min(1e-30) / 127

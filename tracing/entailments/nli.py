@@ -8,7 +8,7 @@ outputs, because models disagree about their order.
 import os
 
 from hopscope.runtime.models.checkpoint import locate
-from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.devices import Device, Precision
 from hopscope.runtime.ports import Entailment, Statement
 from hopscope.tracing.pairs.shortcuts import ShortcutRule
 
@@ -20,6 +20,7 @@ def build(
     device: Device = "auto",
     max_batch_tokens: int = 16_384,
     shortcut: ShortcutRule = "none",
+    precision: Precision = "single",
 ) -> Entailment:
     """An entailment model over a sequence classifier with safetensors weights. It classifies each
     pair of texts once.
@@ -31,6 +32,8 @@ def build(
         max_batch_tokens: rows times positions computed together; bounds the memory used.
         shortcut: the pairs to decide without the model: `none`; `exact`, equal answers;
             `containment`, also a hypothesis that the premise contains.
+        precision: `single`; `eight-bits`, an approximation in whole numbers of eight bits for
+            DeBERTa on the processor, about twice as fast.
 
     Raises:
         UsageError: the model does not exist, cannot be loaded, or has other classes than
@@ -42,7 +45,11 @@ def build(
     from hopscope.tracing.pairs.classifier import load
 
     found = load(
-        checkpoint, texts=statement_texts, device=device, max_batch_tokens=max_batch_tokens
+        checkpoint,
+        texts=statement_texts,
+        device=device,
+        max_batch_tokens=max_batch_tokens,
+        precision=precision,
     )
     return shared(found, shortcut)
 

@@ -8,6 +8,7 @@ from hopscope.runtime.errors import EntailmentError, UsageError, first_line
 from hopscope.runtime.models import classifier
 from hopscope.runtime.models.checkpoint import Checkpoint
 from hopscope.runtime.models.classifier import Inputs
+from hopscope.runtime.models.devices import Precision
 from hopscope.runtime.models.positions import longest
 from hopscope.runtime.ports import Probabilities, Statement
 
@@ -82,19 +83,29 @@ class Classifier:
         return Probabilities(*(0.0 if output is None else row[output] for output in self._order))
 
 
-def load(checkpoint: Checkpoint, *, texts: Texts, device: str, max_batch_tokens: int) -> Classifier:
-    """Bring an MNLI classifier into memory, in single precision.
+def load(
+    checkpoint: Checkpoint,
+    *,
+    texts: Texts,
+    device: str,
+    max_batch_tokens: int,
+    precision: Precision = "single",
+) -> Classifier:
+    """Bring an MNLI classifier into memory. Its name tells another precision than single.
 
     Raises:
         UsageError: transformers cannot load it, or it is no MNLI classifier.
     """
     config = classifier.configuration(checkpoint)
     order = class_order(config.id2label, checkpoint.name)
-    model, tokenizer = classifier.load(checkpoint, config, device=device, kind="classifier")
+    model, tokenizer = classifier.load(
+        checkpoint, config, device=device, kind="classifier", precision=precision
+    )
     return Classifier(
         model,
         tokenizer,
-        name=f"nli:{checkpoint.name}",
+        name=f"nli:{checkpoint.name}"
+        + ("" if precision == "single" else f",precision={precision}"),
         texts=texts,
         order=order,
         max_batch_tokens=max_batch_tokens,

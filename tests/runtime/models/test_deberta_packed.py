@@ -9,7 +9,7 @@ from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
 from hopscope.runtime.models import deberta_packed
 from hopscope.runtime.models.deberta_packed import PackedEncoder, pack, packs
-from hopscope.runtime.models.linear import laid_out
+from hopscope.runtime.models.linear import eight_bits, laid_out
 
 LENGTHS = (40, 13, 1, 17, 40, 13)
 
@@ -112,3 +112,26 @@ def test_other_models_stay_with_transformers() -> None:
     assert not packs(classifier().half())
     assert not packs(classifier().deberta)
     assert not packs(classifier(relative_attention=False, pos_att_type=None))
+
+
+def test_eight_bits_are_near() -> None:
+    model = classifier(position_buckets=16)
+    pack(own := copy.deepcopy(model), eight_bits)
+    with torch.inference_mode():
+        wanted, found = model(**inputs()).logits.softmax(1), own(**inputs()).logits.softmax(1)
+    assert 1e-6 < (found - wanted).abs().max() < 0.05
+
+
+def test_a_token_of_eight_bits_is_the_same_in_any_company() -> None:
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randn(40, 32, generator=generator)
+    tokens[7] = 0.0
+    one, other = torch.nn.Linear(32, 8), torch.nn.Linear(32, 24, bias=False)
+    mapped = eight_bits([one, other])
+    with torch.inference_mode():
+        together = mapped(tokens)
+        assert torch.equal(together[5:6], mapped(tokens[5:6] * 1))
+        assert torch.equal(together, torch.cat([mapped(tokens[:7]), mapped(tokens[7:])]))
+        exact = torch.cat([one(tokens), other(tokens)], dim=1)
+    torch.testing.assert_close(together, exact, rtol=0, atol=0.05)
+    assert torch.equal(together[7], exact[7])

@@ -16,7 +16,7 @@ from transformers import (
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.checkpoint import locate
-from hopscope.runtime.ports import Statement
+from hopscope.runtime.ports import Entailment, Statement
 from hopscope.tracing.entailments import bem, nli
 from hopscope.tracing.pairs import classifier
 from hopscope.tracing.pairs.classifier import class_order, equivalent_class
@@ -87,6 +87,22 @@ def test_classes_are_read_from_the_model_and_batches_change_nothing(folder: Path
         for probabilities, statement in zip(found, STATEMENTS, strict=True):
             assert list(probabilities) == pytest.approx(unbatched(folder, statement), abs=1e-4)
             assert sum(probabilities) == pytest.approx(1)
+
+
+def test_eight_bits_are_named_and_refused_where_there_are_none(folder: Path) -> None:
+    def build() -> Entailment:
+        return nli.build(model=str(folder), device="cpu", precision="eight-bits")
+
+    if "bert" in json.loads((folder / "config.json").read_text())["architectures"][0].lower()[:4]:
+        with pytest.raises(UsageError, match="precision=eight-bits is for a DeBERTa"):
+            build()
+        return
+    entailment = build()
+    assert entailment.name.endswith(",precision=eight-bits")
+    exact = nli.build(model=str(folder), device="cpu").classify(STATEMENTS)
+    for one, other in zip(entailment.classify(STATEMENTS), exact, strict=True):
+        assert one != other
+        assert list(one) == pytest.approx(list(other), abs=0.1)
 
 
 def test_the_directions_are_not_the_same(folder: Path) -> None:
