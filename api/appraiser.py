@@ -67,6 +67,7 @@ class Measuring:
     def _component(self, package: "ModuleType", name: str, used: set[str]) -> "Component":
         from hopscope.runtime import code_files, components
         from hopscope.runtime.errors import UsageError
+        from hopscope.runtime.prompting import loading
 
         home, fixed = VARIANTS.get(name, (name, {}))
         build = components.load(package, home).build
@@ -81,7 +82,10 @@ class Measuring:
         for variant, (of, changes) in VARIANTS.items():
             if of == home and changes.keys() & given.keys():
                 raise UsageError(f"{home}.{min(changes)} goes with the meter's name: {variant}")
-        return Component(build, components.parse_options(build, {**given, **fixed}))
+        resolved = components.parse_options(build, {**given, **fixed})
+        if resolved.get("prompts"):
+            resolved["prompts"] = loading.load(resolved["prompts"]).name
+        return Component(build, resolved)
 
     @property
     def settings(self) -> dict[str, Any]:

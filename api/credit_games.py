@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from hopscope.api import parts
 from hopscope.api.appraiser import Appraiser
 from hopscope.api.views.credit_costs import CreditCost
 
@@ -119,7 +120,6 @@ def _rebuilt(run: "Run") -> "Workflow":
     from hopscope.runtime import components
     from hopscope.runtime.adapters.workflow import KIND
     from hopscope.runtime.errors import UsageError
-    from hopscope.runtime.execution.run import Workflow
 
     if run.workflow.startswith(KIND):
         raise UsageError(
@@ -127,10 +127,10 @@ def _rebuilt(run: "Run") -> "Workflow":
             "frozen"
         )
     build = components.load(workflows, run.workflow).build
-    unknown = ", ".join(run.options.keys() - components.options(build).keys())
+    unknown = ", ".join(run.options.keys() - components.options(build).keys() - {parts.PROMPTS})
     if unknown:
         raise UsageError(f"workflow {run.workflow} no longer has the run's options {unknown}")
-    return Workflow(name=run.workflow, graph=build(**run.options), options=run.options)
+    return parts.rebuilt(run.workflow, run.options)
 
 
 def credit_costs(

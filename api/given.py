@@ -123,18 +123,20 @@ def workflow(part: WorkflowPart, options: Mapping[str, str]) -> "Workflow":
         from hopscope.api import parts
 
         return parts.workflow(part, dict(options))
+    from hopscope.api import parts
     from hopscope.runtime.execution.run import Workflow
 
-    if options:
+    prompts = options.get(parts.PROMPTS)
+    if options := {key: text for key, text in options.items() if key != parts.PROMPTS}:
         raise UsageError(
             f"the options {', '.join(options)} do not apply to a workflow that is already built: "
             "build it with them"
         )
-    if isinstance(part, Workflow):
-        return part
-    from hopscope.runtime.adapters.workflow import of_graph
+    if not isinstance(part, Workflow):
+        from hopscope.runtime.adapters.workflow import of_graph
 
-    return of_graph(part)
+        part = of_graph(part)
+    return part if prompts is None else parts.prompted(part, prompts)
 
 
 def question(question: object, gold: str | Iterable[str] | None) -> "Question":

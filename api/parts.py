@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 HOPLAND = "hopland"
 TINY = "tiny"
+PROMPTS = "prompts"
+"""The option of every workflow that names a set of prompts, or its folder."""
 NATIVE = "native"
 """The policy that leaves each decision to the workflow."""
 NO_MODEL_FOR_REAL_TEXT = (
@@ -36,13 +38,66 @@ def lines(variable: str) -> list[str]:
 
 def workflow(name: str, options: dict[str, str]) -> "Workflow":
     """Build a workflow by name, with options given as text."""
+    return _built(name, workflow_options(name, options))
+
+
+def _built(name: str, resolved: dict[str, Any]) -> "Workflow":
     from hopscope import workflows
     from hopscope.runtime import code_files, components
     from hopscope.runtime.execution.run import Workflow
 
     module = components.load(workflows, name)
-    resolved = components.parse_options(module.build, options)
-    return Workflow(code_files.shown(name), graph=module.build(**resolved), options=resolved)
+    own = {key: value for key, value in resolved.items() if not _is_common(module.build, key)}
+    built = Workflow(code_files.shown(name), graph=module.build(**own), options=own)
+    return prompted(built, resolved[PROMPTS]) if own.keys() != resolved.keys() else built
+
+
+def _is_common(build: "Callable[..., Any]", option: str) -> bool:
+    """Whether an option is the one of all workflows, and not the workflow's own of that name."""
+    from hopscope.runtime import components
+
+    return option == PROMPTS and option not in components.options(build)
+
+
+def prompted(built: "Workflow", prompts: str) -> "Workflow":
+    """The workflow with a set of prompts, which its options name.
+
+    Raises:
+        UsageError: there is no such set, one of its files cannot be used, or the workflow is a
+            graph that does not ask the run's reader.
+    """
+    from hopscope.runtime.execution.run import Watched
+    from hopscope.runtime.prompting import loading
+    from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
+
+    if isinstance(built.graph, Watched) and not built.graph.ports:
+        raise UsageError(f"{built.name} has prompts of its own: leave out {PROMPTS}={prompts}")
+    loaded = loading.load(prompts)
+    if loaded is DEFAULT_PROMPTS:
+        return built
+    return replace(built, prompts=loaded, options={**built.options, PROMPTS: loaded.name})
+
+
+def workflow_options(name: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """All options of a workflow, of texts. Every workflow takes `prompts`, a set or its folder,
+    which is kept with the hash of its files; the default set is not kept.
+
+    Raises:
+        UsageError: there is no such workflow or option, or a prompt cannot be used.
+    """
+    from hopscope import workflows
+    from hopscope.runtime import components
+    from hopscope.runtime.prompting import loading
+    from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
+
+    build = components.load(workflows, name).build
+    own = {key: text for key, text in options.items() if not _is_common(build, key)}
+    resolved = components.parse_options(build, own)
+    if own.keys() != options.keys():
+        prompts = loading.load(options[PROMPTS])
+        if prompts is not DEFAULT_PROMPTS:
+            resolved[PROMPTS] = prompts.name
+    return resolved
 
 
 def rebuilt(name: str, options: Mapping[str, Any]) -> "Workflow":
@@ -56,16 +111,15 @@ def rebuilt(name: str, options: Mapping[str, Any]) -> "Workflow":
     from pydantic import TypeAdapter, ValidationError
 
     from hopscope import workflows
-    from hopscope.runtime import code_files, components
-    from hopscope.runtime.execution.run import Workflow
+    from hopscope.runtime import components
 
     build = components.load(workflows, name).build
-    hints = get_type_hints(build, include_extras=True)
+    hints = {PROMPTS: str, **get_type_hints(build, include_extras=True)}
     try:
         resolved = {key: TypeAdapter(hints[key]).validate_python(v) for key, v in options.items()}
     except (KeyError, ValidationError):
         raise UsageError(f"{name} no longer takes the options {dict(options)}") from None
-    return Workflow(code_files.shown(name), graph=build(**resolved), options=resolved)
+    return _built(name, resolved)
 
 
 def takes(name: str, option: str) -> bool:
@@ -73,7 +127,7 @@ def takes(name: str, option: str) -> bool:
     from hopscope import workflows
     from hopscope.runtime import components
 
-    return option in components.options(components.load(workflows, name).build)
+    return option == PROMPTS or option in components.options(components.load(workflows, name).build)
 
 
 def thoughtful(reader: str, thinking: str | None) -> str:

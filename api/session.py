@@ -75,6 +75,7 @@ class Session:
         rules: Sequence[str] = RULES,
         options: Mapping[str, object] | None = None,
         presets: Sequence[str] = (),
+        prompts: str | Path | None = None,
         policy: PolicyPart = parts.NATIVE,
         limits: Limits | None = None,
         prices: str | Path | None = None,
@@ -100,6 +101,8 @@ class Session:
             options: of the workflow, `{"k": 5}`, and of meters and rules,
                 `{"seper.weight": "uniform"}`.
             presets: named sets of options, such as `seper-paper`; `options` precede them.
+            prompts: a folder of prompts, or the name of a set, in place of the default ones;
+                docs/setup/prompts.md.
             policy: decides before each retrieval whether it is worth its price.
             limits: the maximum tokens, calls, retrievals, seconds and cost of a run.
             prices: a TOML table of model prices.
@@ -108,7 +111,8 @@ class Session:
             trace_content: whether spans carry questions, prompts, passages and answers.
 
         Raises:
-            UsageError: there is no such preset, or `thinking` does not go with the reader.
+            UsageError: there is no such preset, a prompt cannot be used, or `thinking` does not go
+                with the reader.
         """
         thinks = None if thinking is None else str(thinking)
         reader, retriever = given.named(reader), given.named(retriever)
@@ -128,7 +132,7 @@ class Session:
         self.workflow = workflow
         self.policy = policy
         self.options = given.texts(options)
-        self.presets = Presets.named(names(presets))
+        self.presets = Presets.named(names(presets), None if prompts is None else str(prompts))
         self.spending = Spending(
             policy=policy if isinstance(policy, str) else parts.NATIVE,
             limits=limits or Limits(),

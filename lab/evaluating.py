@@ -330,7 +330,8 @@ def _arms(
         raise UsageError("policy: an experiment keeps its name; give a name, not an object")
     wanted = [session.workflow] if workflows is None else list(workflows)
     texts = [part for part in wanted if isinstance(part, str)]
-    live = [given.workflow(part, {}) for part in wanted if not isinstance(part, str)]
+    prompts = session.presets.of_workflow("")
+    live = [given.workflow(part, prompts) for part in wanted if not isinstance(part, str)]
     corpus = session.parts.named_retriever
     named = arms(
         texts,

@@ -111,6 +111,7 @@ class Suites:
         limit: int,
         presets: Sequence[str] = (),
         options: Sequence[str] = (),
+        prompts: str | None = None,
         entailment: str | None = None,
         file: FileOfQuestions | None = None,
     ) -> None:
@@ -123,6 +124,7 @@ class Suites:
             limit: questions of each kind.
             presets: named sets of options of the suites' meters and workflows.
             options: single ones, as for `suites.settings`, which precede the presets.
+            prompts: a folder of prompts, or the name of a set, for workflows and meters.
             entailment: by default lexical for a generated world, and equivalence for a file.
             file: takes the place of a generated world. Of all suites only those run then whose
                 needs it meets.
@@ -134,7 +136,7 @@ class Suites:
         asked = list(dict.fromkeys(names)) or components.names(validity)
         modules = {name: components.load(validity, name) for name in asked}
         owners = Owners(list(modules.values()))
-        chosen = owners.chosen(presets, options)
+        chosen = owners.chosen(presets, options, prompts)
         self._options = owners.told(chosen)
         other = other or _small()
         first, second = parts.reader(reader), None if other is None else parts.reader(other)

@@ -5,7 +5,7 @@ not inherit.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from hopscope.runtime.types import (
     Decision,
@@ -15,6 +15,7 @@ from hopscope.runtime.types import (
     MeasuredAnswers,
     Measurement,
     Passage,
+    Prompt,
     Question,
     Scored,
     ScoreRequest,
@@ -114,6 +115,18 @@ class BranchingReader(Protocol):
 
         Raises:
             ReaderError: as `generate`; also when a reply has already ended.
+        """
+        ...
+
+
+class Prompts(Protocol):
+    """A set of prompts. See `runtime.prompting.prompt_set`."""
+
+    def render(self, name: str, passages: Sequence[Passage] = (), /, **values: Any) -> Prompt:
+        """The prompt `name`, such as `ircot/reason`, which shows `passages`.
+
+        Raises:
+            UsageError: its template fails; the message names the file and the line.
         """
         ...
 

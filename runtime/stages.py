@@ -7,15 +7,18 @@ that evidence can be traced to its retrieval, however short it has become.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.ports import Prompts, Reader, Retriever
 from hopscope.runtime.types import Hit, Passage, Record
 
 
 class ReaderContext(Protocol):
-    """An object with a reader and a seed: the `Deps` of a workflow, or a stage."""
+    """An object with a reader, its prompts and a seed: the `Deps` of a workflow, or a stage."""
 
     @property
     def reader(self) -> Reader: ...
+
+    @property
+    def prompts(self) -> Prompts: ...
 
     @property
     def seed(self) -> int: ...

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from hopscope.lab.hopland.questions import MARKER
 from hopscope.runtime.corpora.hopland import HoplandQuestion
-from hopscope.runtime.prompting.prompts import ANSWER_TASK, REASON_TASK
+from hopscope.runtime.prompting.prompts import chain_of_thought, short_answer
 from hopscope.runtime.types import GenerationRequest
 from tests.probes import task
 
+ANSWER_TASK = short_answer("").messages[-1].content.split("\n")[-1]
+REASON_TASK = chain_of_thought("").messages[-1].content.split("\n")[-1]
 UNKNOWN = "Nowhere"
 """What it says in place of what it has not been shown."""
 

@@ -8,14 +8,13 @@ from langgraph.graph import START
 from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, Graph, State, Update
 from hopscope.runtime.execution.step import step
-from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import GenerationRequest
 
 
 @step("generate")
 def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
     request = GenerationRequest(
-        prompt=short_answer(state["question"].text),
+        prompt=deps.prompts.render("closed_book/answer", question=state["question"].text),
         max_tokens=max_tokens,
         stop=("\n",),
         seed=deps.seed,

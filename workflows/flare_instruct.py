@@ -23,13 +23,8 @@ from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting import fitting
-from hopscope.runtime.prompting.prompts import REASON_TASK, ask
 from hopscope.workflows.flare.writing import FlareGraph, FlareState, FlareUpdate, append
 
-SEARCH_TASK = (
-    "Before any fact that you are not sure of, write [Search(QUERY)] and nothing after it; "
-    f"documents about QUERY will then be shown to you. {REASON_TASK}"
-)
 SEARCH = re.compile(r"\[\s*search\s*\(([^\n]*?)(?:\)\s*\]|\n|\Z)", re.IGNORECASE)
 LONGEST_QUERY = 64
 """The most words of a query; a longer one keeps its last."""
@@ -50,11 +45,11 @@ def generate(state: FlareState, deps: Deps, *, max_searches: int, max_tokens: in
     text = state.get("text", "")
     past = state.get("queries", ())
     spent = len(past) >= max_searches
-    task = REASON_TASK if spent else SEARCH_TASK
+    prompt = partial(deps.prompts.render, "flare_instruct/generate", searching=not spent)
     generation = fitting.generate(
         deps,
         state.get("evidence", ()),
-        partial(ask, state["question"].text, task=task, prefix=text),
+        partial(prompt, question=state["question"].text, written=text),
         max_tokens=max_tokens - state.get("length", 0),
         stop=("\n\n",) if spent else (")]", "\n\n"),
     )

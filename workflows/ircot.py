@@ -20,7 +20,6 @@ from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, Graph, State, Update, declined, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting.fitting import generate
-from hopscope.runtime.prompting.prompts import chain_of_thought
 from hopscope.runtime.texts.continuation import extract_answer, first_sentence
 from hopscope.workflows._paragraphs import fresh
 
@@ -59,20 +58,21 @@ def retrieve(state: State, deps: Deps, *, k: int, cap: int, longest: int) -> Upd
 def write(
     state: State,
     deps: Deps,
+    prompt: Literal["ircot/reason", "ircot/read"],
     thoughts: Sequence[str] = (),
     *,
     keeps: Literal["first_sentence"] | None = None,
 ) -> str:
     """One line of reasoning over the paragraphs, continuing `thoughts`."""
-    prompt = partial(chain_of_thought, state["question"].text, thoughts=thoughts)
-    evidence, limit = state["evidence"], MAX_THOUGHT_TOKENS
-    return generate(deps, evidence, prompt, max_tokens=limit, stop=("\n",), keeps=keeps).text
+    question, evidence, limit = state["question"].text, state["evidence"], MAX_THOUGHT_TOKENS
+    asked = partial(deps.prompts.render, prompt, question=question, thoughts=thoughts)
+    return generate(deps, evidence, asked, max_tokens=limit, stop=("\n",), keeps=keeps).text
 
 
 @step("generate")
 def reason(state: State, deps: Deps, *, max_steps: int) -> Update:
     thoughts = state.get("thoughts", ())
-    thought = first_sentence(write(state, deps, thoughts, keeps="first_sentence"))
+    thought = first_sentence(write(state, deps, "ircot/reason", thoughts, keeps="first_sentence"))
     update: Update = {"thoughts": (*thoughts, thought), "output": thought}
     if not thought:
         update["stop_reason"] = "empty_generation"
@@ -92,7 +92,7 @@ def read(state: State, deps: Deps, *, reader: bool) -> Update:
     """Answer anew from the paragraphs; the chain only served to retrieve them. Without `reader`
     the answer is extracted from the chain, if there is one."""
     thoughts = state.get("thoughts", ())
-    text = write(state, deps) if reader or not thoughts else " ".join(thoughts)
+    text = write(state, deps, "ircot/read") if reader or not thoughts else " ".join(thoughts)
     answer = extract_answer(text)
     found = text.strip() if answer is None else answer
     return {"answer": found, "parse_ok": answer is not None, "output": text}

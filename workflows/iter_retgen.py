@@ -17,7 +17,6 @@ from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, Graph, State, Update, declined, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting import fitting
-from hopscope.runtime.prompting.prompts import chain_of_thought, short_answer
 from hopscope.runtime.texts.answers import normalise
 from hopscope.runtime.texts.continuation import extract_answer
 
@@ -44,8 +43,9 @@ def generate(
     stop_when_stable: bool,
 ) -> Update:
     """Answer from these paragraphs alone: the last answer shapes the query, not the prompt."""
-    form = short_answer if output == "answer" else chain_of_thought
-    prompt = partial(form, state["question"].text)
+    prompt = partial(
+        deps.prompts.render, f"iter_retgen/{output}", question=state["question"].text, thoughts=()
+    )
     generation = fitting.generate(
         deps, state["evidence"], prompt, max_tokens=max_tokens, stop=("\n",)
     )

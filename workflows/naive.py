@@ -15,7 +15,6 @@ from hopscope.runtime.components import Count
 from hopscope.runtime.execution.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting.fitting import generate
-from hopscope.runtime.prompting.prompts import short_answer
 
 
 @step("retrieve")
@@ -26,7 +25,7 @@ def retrieve(state: State, deps: Deps, *, k: int) -> Update:
 
 @step("generate")
 def answer(state: State, deps: Deps, *, max_tokens: int) -> Update:
-    prompt = partial(short_answer, state["question"].text)
+    prompt = partial(deps.prompts.render, "naive/answer", question=state["question"].text)
     generation = generate(deps, state["evidence"], prompt, max_tokens=max_tokens, stop=("\n",))
     return {"answer": generation.text.strip(), "stop_reason": "answered"}
 

@@ -25,8 +25,10 @@ from typing import Self
 from pydantic import Field, JsonValue, ValidationError
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.prompting import loading
 from hopscope.runtime.types import Record
 from hopscope.runtime.validation import first
+from hopscope.tracing.meters import PROMPT as METER_PROMPT
 from hopscope.tracing.meters import VARIANTS
 
 SUFFIX = ".toml"
@@ -79,33 +81,40 @@ class Presets:
     """The presets of a command or a session."""
 
     chosen: tuple[Preset, ...] = ()
+    prompts: str | None = None
+    """A set of prompts, or its folder, for all workflows and meters. It precedes those of presets,
+    and the option `prompts` of a workflow precedes it."""
 
     @classmethod
-    def named(cls, chosen: Iterable[str]) -> Self:
+    def named(cls, chosen: Iterable[str], prompts: str | None = None) -> Self:
         """
         Raises:
-            UsageError: there is no such preset.
+            UsageError: there is no such preset, or the prompts cannot be used.
         """
-        return cls(tuple(load(name) for name in dict.fromkeys(chosen)))
+        pinned = prompts and loading.load(prompts).name
+        return cls(tuple(load(name) for name in dict.fromkeys(chosen)), pinned)
 
     def of_meters(self, meters: Sequence[str]) -> dict[str, str]:
         """Options of these meters: `METER.KEY` to text. Options of a meter hold for its variants,
         such as `seper_hard`."""
         homes = dict.fromkeys(VARIANTS.get(name, (name, {}))[0] for name in meters)
         used = [*homes, *(name for name in meters if name not in homes)]
-        return {
+        found = {
             f"{name}.{key}": text
             for preset in self.chosen
             for name in used
             for key, text in _texts(preset.meters.get(name, {})).items()
         }
+        if self.prompts and loading.load(self.prompts).differs(METER_PROMPT):
+            found |= {f"{home}.prompts": self.prompts for home in homes if _takes(home)}
+        return found
 
     def of_workflow(self, workflow: str) -> dict[str, str]:
         """Options of this workflow, as texts."""
         found: dict[str, str] = {}
         for preset in self.chosen:
             found |= _texts(preset.workflows.get(workflow, {}))
-        return found
+        return found | ({"prompts": self.prompts} if self.prompts else {})
 
     def check(self, *, meters: Sequence[str], workflows: Sequence[str]) -> None:
         """Check that each preset sets something.
@@ -127,6 +136,14 @@ class Presets:
 def _texts(options: Mapping[str, JsonValue]) -> dict[str, str]:
     """Options as on the command line."""
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in options.items()}
+
+
+def _takes(meter: str) -> bool:
+    """Whether a meter takes prompts."""
+    from hopscope.runtime import components
+    from hopscope.tracing import meters
+
+    return "prompts" in components.options(components.load(meters, meter).build)
 
 
 def rows() -> list[dict[str, JsonValue]]:

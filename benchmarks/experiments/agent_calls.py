@@ -29,6 +29,7 @@ from pydantic import Field
 import hopscope
 from hopscope.api import parts
 from hopscope.runtime.corpora import hopland
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Generation, GenerationRequest, Hit
 from hopscope.workflows.search_agent.tags import SEARCH_R1
@@ -62,7 +63,7 @@ class SearchingModel(BaseChatModel):
         closing = len(rankings) < len(told)
         keys = {hit.passage.key for hits in rankings for hit in hits}
         question = str(messages[0].content)
-        prompt = SEARCH_R1.prompt(question, turns, rankings, keys, closing=closing)
+        prompt = SEARCH_R1.prompt(DEFAULT_PROMPTS, question, turns, rankings, keys, closing=closing)
         if prompt not in self.written:
             request = GenerationRequest(
                 prompt=prompt, n=1, temperature=0.0, max_tokens=200, stop=SEARCH_R1.stop, seed=0

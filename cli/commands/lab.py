@@ -155,6 +155,7 @@ def suites(
             rich_help_panel=MEASURING,
         ),
     ] = None,
+    prompts: measuring.Prompts = None,
     markdown: Annotated[
         bool,
         typer.Option("--markdown", help="Print Markdown tables.", envvar="HOPSCOPE_LAB_MARKDOWN"),
@@ -186,6 +187,7 @@ def suites(
             limit=limit,
             presets=measuring.presets(preset),
             options=option or code_options.lines("HOPSCOPE_LAB_OPTIONS"),
+            prompts=prompts,
             entailment=entailment,
             file=None if data is None else FileOfQuestions(data, corpus, qrels, grade),
         )

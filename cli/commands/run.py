@@ -62,6 +62,7 @@ def run_command(
     meter: measuring.MetersOrNone = None,
     rule: measuring.Rules = None,
     preset: measuring.Presets = None,
+    prompts: measuring.Prompts = None,
     policy: of.PolicySpec = parts.NATIVE,
     max_tokens: of.MaxTokens = None,
     max_calls: of.MaxCalls = None,
@@ -108,6 +109,7 @@ def run_command(
         rules=measuring.rules(rule),
         options=options,
         presets=measuring.presets(preset),
+        prompts=prompts,
         policy=policy,
         limits=Limits(
             tokens=max_tokens,

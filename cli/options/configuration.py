@@ -31,9 +31,9 @@ LARGEST = 1_000_000
 COMMON = frozenset(
     """appraisal budget by checkpoint corpus counterfactual credit-budget cutoff db deterministic
     device dry-run entailment executor gold json k limit max-calls max-cost max-retrievals
-    max-seconds max-tokens max-words meter metric mode name over overwrite policy prices reader
-    resamples retry-failed rule samples seed thinking threads threshold trace-content trace-file
-    utility workers workflow""".split()  # noqa: SIM905
+    max-seconds max-tokens max-words meter metric mode name over overwrite policy prices
+    prompts reader resamples retry-failed rule samples seed thinking threads threshold
+    trace-content trace-file utility workers workflow""".split()  # noqa: SIM905
 )
 """The keys at the top of a file: `max-tokens` is what HOPSCOPE_MAX_TOKENS is, for each command
 that reads it."""

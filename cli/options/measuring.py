@@ -114,6 +114,19 @@ Presets = Annotated[
 ]
 
 
+Prompts = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="DIR",
+        help="A folder of prompts in place of the default ones, or the name of a set that is "
+        "shipped; `hopscope new prompts DIR` writes one to edit.",
+        envvar="HOPSCOPE_PROMPTS",
+        rich_help_panel=MEASURING,
+    ),
+]
+
+
 def presets(given: Sequence[str] | None) -> tuple[str, ...]:
     """The names of presets."""
     return tuple(given or parts.lines("HOPSCOPE_PRESETS"))

@@ -45,7 +45,7 @@ def arms(
         taken |= common.keys()
         depth, preset = _depth(name, corpus, k), presets.of_workflow(name)
         least = {**depth, **preset} if k is None else {**preset, **depth}
-        resolved = _resolved(name, {**least, **common, **given})
+        resolved = parts.workflow_options(name, {**least, **common, **given})
         label, workflow = code_files.shown(text), code_files.shown(name)
         if label in found:
             raise UsageError(f"the workflow {label} is given twice (--workflow)")
@@ -85,13 +85,6 @@ def _code(name: str) -> dict[str, JsonValue]:
 def _spending(spends: Pinned) -> dict[str, JsonValue]:
     """Empty without limits and policy, as in experiments older than these settings."""
     return {} if spends == Pinned() else {"spending": spends.model_dump(mode="json")}
-
-
-def _resolved(name: str, given: Mapping[str, str]) -> dict[str, JsonValue]:
-    from hopscope import workflows
-    from hopscope.runtime import components
-
-    return components.parse_options(components.load(workflows, name).build, given)
 
 
 def _depth(name: str, corpus: str | None, k: int | None) -> dict[str, str]:

@@ -18,12 +18,10 @@ from hopscope.runtime.judgments import item_prompts as item
 from hopscope.runtime.judgments.item_prompts import Criterion, Form
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.prompting import prompts
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.types import Message, Passage, Prompt
 from hopscope.tracing.entailments import judge
 from hopscope.tracing.policies import self_report
-from hopscope.workflows import flare_instruct
-from hopscope.workflows.eor.sources import BACKGROUND_TASK
-from hopscope.workflows.flare import questions
 from hopscope.workflows.self_ask import dialogue_form
 
 FEW_TOKENS = 3.0
@@ -107,8 +105,9 @@ def _last(prompt: Prompt) -> str:
     return prompt.messages[-1].content
 
 
-def _task(scene: Scene, task: str) -> str:
-    return f"Question: {scene.asked.text}\n{task}"
+def _asked(name: str, scene: Scene, **values: object) -> str:
+    """The last message of a prompt about the scene's question."""
+    return _last(DEFAULT_PROMPTS.render(name, question=scene.asked.text, **values))
 
 
 def _direct(scene: Scene, start: int = 0) -> tuple[Cue, ...]:
@@ -162,7 +161,8 @@ def search(scene: Scene) -> Turn:
     said = f"{' ' if begun else ''}{' '.join(more)}"
     cues = _sentences(scene, begun + said)
     written = tuple(cue for cue in cues if cue.start >= len(begun))
-    return Turn("search", _task(scene, flare_instruct.SEARCH_TASK), said, begun, written)
+    user = _asked("flare_instruct/generate", scene, searching=True, written=begun)
+    return Turn("search", user, said, begun, written)
 
 
 def self_ask(scene: Scene) -> Turn:
@@ -181,9 +181,8 @@ def self_ask(scene: Scene) -> Turn:
         text += f"\n{dialogue_form.FINAL} "
     text += asked.answer
     begun = dialogue_form.OPENING
-    return Turn(
-        "self_ask", _task(scene, dialogue_form.TASK), text.removeprefix(begun), begun, tuple(cues)
-    )
+    user = _asked("self_ask/ask", scene, dialogue=begun)
+    return Turn("self_ask", user, text.removeprefix(begun), begun, tuple(cues))
 
 
 def information(scene: Scene) -> Turn:
@@ -203,7 +202,7 @@ def _information(scene: Scene) -> str:
 
 def background(scene: Scene) -> Turn:
     """EoR's parametric knowledge: a document of the necessary facts."""
-    return Turn("background", _task(scene, BACKGROUND_TASK), " ".join(scene.asked.sentences))
+    return Turn("background", _asked("eor/background", scene), " ".join(scene.asked.sentences))
 
 
 def summarise(scene: Scene) -> Turn:
@@ -219,30 +218,33 @@ def summarise(scene: Scene) -> Turn:
 def enough(scene: Scene) -> Turn:
     """Whether the passages and the fixed facts contain the answer."""
     said = "No" if scene.lacking else "Yes"
-    return Turn("enough", _task(scene, self_report.TASK), said, weight=FEW_TOKENS)
+    user = f"Question: {scene.asked.text}\n{self_report.TASK}"
+    return Turn("enough", user, said, weight=FEW_TOKENS)
 
 
 def expand(scene: Scene) -> Turn:
     """FLARE's explicit queries: the phrase at a span of the draft."""
-    user, fact = _draft(scene)
+    written, fact = _draft(scene)
     words = fact.object.split()
     span = " ".join(words[: scene.rng.randint(1, len(words))])
-    return Turn("expand", f"{user}\n{questions.EXPAND_TASK.format(span=span)}", fact.object)
+    user = _asked("flare/expand", scene, written=written, span=span)
+    return Turn("expand", user, fact.object)
 
 
 def ask(scene: Scene) -> Turn:
     """FLARE's explicit queries: the question that a span of the draft answers."""
-    user, fact = _draft(scene)
+    written, fact = _draft(scene)
     words = fact.object.split()
     span = " ".join(words[scene.rng.choice((0, 0, 0, len(words) - 1)) :])
-    return Turn("ask", f"{user}\n{questions.ASK_TASK.format(span=span)}", _query(fact))
+    user = _asked("flare/question", scene, written=written, span=span)
+    return Turn("ask", user, _query(fact))
 
 
 def _draft(scene: Scene) -> tuple[str, Fact]:
-    """The question with the answer up to a sentence, and that sentence's fact."""
+    """The answer up to a sentence, and that sentence's fact."""
     place = scene.rng.randrange(len(scene.asked.steps))
     written = " ".join(scene.asked.sentences[: place + 1])
-    return f"Question: {scene.asked.text}\nAnswer: {written}", scene.asked.steps[place]
+    return written, scene.asked.steps[place]
 
 
 def rewrite(scene: Scene) -> Turn:
@@ -355,7 +357,8 @@ def tail(scene: Scene) -> Turn:
     said = " > ".join(f"[{n}]" for n in [*named, *rest])
     begun = " > ".join(f"[{n}]" for n in named)
     criterion: Criterion = rng.choice(("relevance", "utility"))
-    user = item.ranking_task(scene.asked.text, count, "", "explicit", criterion)
+    blank = [Passage(text="")] * count
+    user = _last(item.ranking(scene.asked.text, blank, "", "explicit", criterion))
     return Turn("tail", user, said.removeprefix(begun), begun)
 
 

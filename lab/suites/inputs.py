@@ -11,6 +11,8 @@ from hopscope.api.presets import Presets
 from hopscope.lab.suites.known import KnownQuestion, KnownSource, useless
 from hopscope.runtime import components
 from hopscope.runtime.ports import Entailment, Reader, Retriever
+from hopscope.runtime.prompting import loading
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.types import Passage
 from hopscope.tracing import meters
 from hopscope.tracing.meters.seper import SePer
@@ -71,7 +73,13 @@ class SuiteInputs:
             default: the suite's own, as texts, which presets precede.
         """
         given = {**default, **self.presets.of_workflow(name)}
+        given.pop(parts.PROMPTS, None)
         return components.parse_options(components.load(workflows, name).build, given)
+
+    def prompts(self, workflow: str) -> PromptSet:
+        """The prompts of a workflow by the presets."""
+        given = self.presets.of_workflow(workflow).get(parts.PROMPTS)
+        return loading.load(given) if given else DEFAULT_PROMPTS
 
     @property
     def retriever(self) -> Retriever:

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from hopscope import workflows
+from hopscope.api import parts
 from hopscope.api.presets import Preset, Presets
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
@@ -32,16 +33,21 @@ class Owners:
     def names(self) -> str:
         return ", ".join([*self.meters, *self.workflows]) or "none"
 
-    def chosen(self, presets: Sequence[str], options: Sequence[str]) -> Presets:
+    def chosen(
+        self, presets: Sequence[str], options: Sequence[str], prompts: str | None = None
+    ) -> Presets:
         """The presets, and last the user's own options.
+
+        Args:
+            prompts: a set, or its folder, for all workflows and meters.
 
         Raises:
             UsageError: there is no such preset or option, a preset sets nothing here, or a value is
                 wrong.
         """
-        named = Presets.named(presets)
+        named = Presets.named(presets, prompts)
         named.check(meters=self.meters, workflows=self.workflows)
-        found = Presets((*named.chosen, self._own(options))) if options else named
+        found = Presets((*named.chosen, *self._own(options)), named.prompts)
         for meter in self.meters:
             texts = found.of_meters([meter])
             _check(
@@ -65,7 +71,7 @@ class Owners:
             f"{key}={text}" for key, text in options.items() if key not in self._varied
         )
 
-    def _own(self, options: Sequence[str]) -> Preset:
+    def _own(self, options: Sequence[str]) -> tuple[Preset, ...]:
         found: dict[str, dict[str, dict[str, Any]]] = {"meters": {}, "workflows": {}}
         for given in options:
             path, equals, value = given.partition("=")
@@ -92,12 +98,14 @@ class Owners:
             for name in owners:
                 kind = "meters" if name in self.meters else "workflows"
                 found[kind].setdefault(name, {})[key] = value
-        return Preset(name=OWN, about="the user's own options", source="", **found)
+        own = Preset(name=OWN, about="the user's own options", source="", **found)
+        return (own,) if options else ()
 
 
 def _check(owner: str, build: Callable[..., Any], texts: Mapping[str, str]) -> None:
+    own = {key: text for key, text in texts.items() if key != parts.PROMPTS}
     try:
-        components.parse_options(build, texts)
+        components.parse_options(build, own)
     except UsageError as error:
         raise UsageError(f"{owner}: {error}") from None
 

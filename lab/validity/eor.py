@@ -43,6 +43,7 @@ from hopscope.lab.tables import upper_bound
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Entailment, Reader
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.retrievers import bm25
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.tracing.answer_metrics import equivalence, exact_match
@@ -99,6 +100,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
         asked=asked[1::2],
         options=inputs.workflow("eor", pool=POOL, similarities=SIMILARITIES),
         seed=inputs.seed,
+        prompts=inputs.prompts("eor"),
     )
     return tabulate(compared, equivalence.build(inputs.entailment), seed=inputs.seed)
 
@@ -140,6 +142,7 @@ def compare(
     asked: Sequence[Question],
     options: Mapping[str, Any] = DEFAULT,
     seed: int,
+    prompts: PromptSet = DEFAULT_PROMPTS,
 ) -> EnsembleComparison:
     """Learn the weights from some questions and answer the others with them. Failed questions are
     left out.
@@ -157,6 +160,7 @@ def compare(
         seed=seed,
         capture_content=False,
         entailment=entailment,
+        prompts=prompts,
     )
     with TemporaryDirectory(prefix="hopscope-lab-") as folder:
         index, file = Path(folder) / "index", Path(folder) / "weights.json"

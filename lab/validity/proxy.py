@@ -88,7 +88,7 @@ def _runs(inputs: SuiteInputs, reader: Reader, items: Sequence[KnownQuestion]) -
     """The runs of one reader that did not fail, by the number of their question."""
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
-    deps = Deps(reader=reader, retriever=inputs.retriever, seed=inputs.seed)
+    deps = Deps(reader, inputs.retriever, seed=inputs.seed, prompts=inputs.prompts("ircot"))
     made = {number: answer(workflow, item.question, deps) for number, item in enumerate(items)}
     return {number: run for number, run in made.items() if run.status == "ok"}
 

@@ -71,7 +71,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
 def _run(inputs: SuiteInputs, item: KnownQuestion) -> Run:
     graph = ircot.build(k=K, max_steps=MAX_STEPS)
     workflow = Workflow("ircot", graph, {"k": K, "max_steps": MAX_STEPS})
-    deps = Deps(reader=inputs.reader, retriever=inputs.retriever, seed=inputs.seed)
+    deps = Deps(inputs.reader, inputs.retriever, seed=inputs.seed, prompts=inputs.prompts("ircot"))
     return answer(workflow, item.question, deps)
 
 

@@ -23,6 +23,7 @@ from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.prompting.prompt_set import PromptSet
 from hopscope.runtime.types import Measurement, Passage, Question, Run
 from hopscope.tracing.answer_metrics import equivalence, exact_match
 from hopscope.tracing.games.frozen import over_steps
@@ -44,6 +45,7 @@ WORKFLOWS: dict[str, Callable[..., StateGraph[Any, Deps, Any, Any]]] = {
     "flare": flare.build,
 }
 NO_OPTIONS: Mapping[str, Mapping[str, Any]] = {}
+NO_PROMPTS: Mapping[str, PromptSet] = {}
 VARIED = tuple(f"{name}.k" for name in WORKFLOWS)
 KS = (1, 3, 5)
 MEASURES = {
@@ -75,7 +77,9 @@ def build(inputs: SuiteInputs) -> list[Table]:
     asked = [item.question for item in inputs.mixed(ceil(inputs.limit * SHARE))]
     meter = inputs.seper()
     options = {name: inputs.workflow(name) for name in WORKFLOWS}
-    found = [answer(inputs.reader, inputs.retriever, meter, each, options) for each in asked]
+    prompts = {name: inputs.prompts(name) for name in WORKFLOWS}
+    reader, retriever = inputs.reader, inputs.retriever
+    found = [answer(reader, retriever, meter, each, options, prompts) for each in asked]
     return [tabulate(found, equivalence.build(inputs.entailment), seed=inputs.seed)]
 
 
@@ -85,16 +89,19 @@ def answer(
     meter: SePer,
     question: Question,
     options: Mapping[str, Mapping[str, Any]] = NO_OPTIONS,
+    prompts: Mapping[str, PromptSet] = NO_PROMPTS,
 ) -> dict[tuple[str, int], MeasuredQuestion]:
     """Measure a question in every workflow with every k.
 
     Args:
-        options: of workflows, by their name.
+        options, prompts: of workflows, by their name.
     """
     deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
     runs = {
         (name, k): answering.answer(
-            Workflow(name, graph(**{**options.get(name, {}), "k": k}), {"k": k}), question, deps
+            Workflow(name, graph(**{**options.get(name, {}), "k": k}), {"k": k}, prompts.get(name)),
+            question,
+            deps,
         )
         for name, graph in WORKFLOWS.items()
         for k in KS

@@ -9,26 +9,29 @@ ours.
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Reader
+from hopscope.runtime.ports import Prompts, Reader
 from hopscope.runtime.prompting import fitting
-from hopscope.runtime.prompting.prompts import ask
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.stages import Candidates, Compression
 from hopscope.runtime.types import Hit, Passage, Prompt, digest
 
-TASK = (
-    "Do not answer the question. Summarise the documents truthfully in at most {words} words, "
-    "above all what matters for the answer."
-)
 WORDS = 200
 TOKENS_PER_WORD = 1.5
 SOURCE = "summary"
 
 
-def prompt(question: str, shown: Sequence[Passage], words: int = WORDS) -> Prompt:
+def prompt(
+    question: str,
+    shown: Sequence[Passage],
+    words: int = WORDS,
+    *,
+    prompts: Prompts = DEFAULT_PROMPTS,
+) -> Prompt:
     """Ask for a summary of the documents."""
-    return ask(question, shown, TASK.format(words=words))
+    return prompts.render("eor/summary", shown, question=question, words=words)
 
 
 def tokens(words: int = WORDS) -> int:
@@ -59,6 +62,7 @@ class Summary:
     words: int = WORDS
     """Most words of the summary."""
     seed: int = 0
+    prompts: ClassVar[Prompts] = DEFAULT_PROMPTS
 
     def __post_init__(self) -> None:
         """Raises UsageError for a summary of no words."""

@@ -13,7 +13,6 @@ from hopscope.runtime.errors import BudgetExceededError
 from hopscope.runtime.execution.state import Deps, Update
 from hopscope.runtime.execution.step import carry_out
 from hopscope.runtime.prompting.fitting import generate
-from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.texts.final_answer import extract_answer
 from hopscope.runtime.types import Step
 
@@ -22,7 +21,8 @@ MAX_TOKENS = 32
 
 def conclude(state: Mapping[str, Any], deps: Deps) -> Update:
     """Answer from the evidence, in the prompt of naive RAG."""
-    prompt, evidence = partial(short_answer, state["question"].text), state.get("evidence", ())
+    prompt = partial(deps.prompts.render, "shared/answer", question=state["question"].text)
+    evidence = state.get("evidence", ())
     generation = generate(deps, evidence, prompt, max_tokens=MAX_TOKENS, stop=("\n",))
     return {"answer": generation.text.strip()}
 

@@ -27,6 +27,7 @@ from hopscope.runtime.execution.conclusion import end
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.execution.step import LIMIT
 from hopscope.runtime.execution.untraced import untraced
+from hopscope.runtime.prompting.prompt_set import PromptSet
 from hopscope.runtime.types import Question, Run, RunError, RunStatus, Step, StopReason
 
 NODE_LIMIT = 1000
@@ -63,6 +64,8 @@ class Workflow:
     name: str
     graph: StateGraph[Any, Deps, Any, Any] | Watched
     options: dict[str, JsonValue]
+    prompts: PromptSet | None = None
+    """Its own set of prompts, which its option `prompts` names; None takes that of `Deps`."""
 
     @cached_property
     def compiled(self) -> CompiledStateGraph[Any, Deps, Any, Any] | Watched:
@@ -118,7 +121,9 @@ def run(
         past = recall(graph, config, past.origin)
     ledger = Ledger(deps.ledger.limits, deps.ledger.price)
     ledger.recall(past.state.get("steps", []))
-    deps = replace(deps, ledger=ledger, closing=closing(graph))
+    deps = replace(
+        deps, ledger=ledger, closing=closing(graph), prompts=workflow.prompts or deps.prompts
+    )
     ports = _port_names(workflow, deps)
     state = past.state
     status: RunStatus = "ok"

@@ -13,6 +13,7 @@ from langgraph.graph import StateGraph
 
 from hopscope.runtime.budget.ledger import Ledger
 from hopscope.runtime.ports import Entailment, Policy, Reader, Retriever
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.types import Hit, Passage, Question, Step, StopReason
 
 
@@ -51,6 +52,8 @@ class Deps:
     seed: int = 0
     capture_content: bool = True
     """Whether spans carry prompts, passages and answers."""
+    prompts: PromptSet = DEFAULT_PROMPTS
+    """A workflow's own set of prompts precedes it."""
     entailment: Entailment | None = None
     """The entailment of workflows that check their answers; None when the user chose none."""
     policy: Policy | None = None

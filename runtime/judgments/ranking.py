@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.judgments import item_prompts as prompts
+from hopscope.runtime.judgments import item_prompts
 from hopscope.runtime.judgments.item_prompts import Criterion, Form
 from hopscope.runtime.judgments.permutation import permutation
 from hopscope.runtime.stages import ReaderContext
@@ -35,7 +35,9 @@ def rank(
     if not passages:
         return Ranked((), None)
     request = GenerationRequest(
-        prompt=prompts.ranking(question, passages, reference, form, criterion),
+        prompt=item_prompts.ranking(
+            question, passages, reference, form, criterion, prompts=asker.prompts
+        ),
         max_tokens=RANKING_TOKENS + RANK_TOKENS * len(passages),
         seed=asker.seed,
     )

@@ -6,7 +6,7 @@ Listwise shows all passages at once and parses a list; pointwise asks about each
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from hopscope.runtime.judgments import item_prompts as prompts
+from hopscope.runtime.judgments import item_prompts
 from hopscope.runtime.judgments.item_prompts import Form
 from hopscope.runtime.judgments.selection import selection, verdict
 from hopscope.runtime.stages import ReaderContext
@@ -53,14 +53,19 @@ def judge(
         return [generations[0].text for generations in asker.reader.generate(requests)]
 
     if judgment == "listwise":
-        prompt = prompts.listwise(question, passages, reference, form, first)
+        prompt = item_prompts.listwise(
+            question, passages, reference, form, first, prompts=asker.prompts
+        )
         tokens = JUDGMENT_TOKENS + SELECTION_TOKENS * len(passages)
         [reply] = ask([prompt], tokens)
         picked = selection(reply, len(passages), after_text=first is not None)
         useful = (p for i, p in enumerate(passages, start=1) if i in picked.positions)
         return UtilityJudgments(tuple(useful), picked.ok)
 
-    asked = [prompts.pointwise(question, p, reference, form, first) for p in passages]
+    asked = [
+        item_prompts.pointwise(question, p, reference, form, first, prompts=asker.prompts)
+        for p in passages
+    ]
     verdicts = [verdict(reply) for reply in ask(asked, JUDGMENT_TOKENS)]
     return UtilityJudgments(
         tuple(p for p, useful in zip(passages, verdicts, strict=True) if useful),

@@ -19,7 +19,8 @@ def generate(
 ) -> Generation:
     """One generation from as much of the evidence as fits, its first passages.
 
-        generate(deps, evidence, partial(short_answer, question), max_tokens=32, stop=("\n",))
+        prompt = partial(deps.prompts.render, "naive/answer", question=question)
+        generate(deps, evidence, prompt, max_tokens=32, stop=("\n",))
 
     Cutting the middle of a prompt, as FlashRAG does, can remove text next to the question. Dropped
     passages are missing from the step's `shown`.

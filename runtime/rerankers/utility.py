@@ -15,14 +15,15 @@ ITEM-As.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.judgments import item_prompts as prompts
 from hopscope.runtime.judgments.order import by_place
 from hopscope.runtime.judgments.utility_judgment import Judgment, judge
-from hopscope.runtime.ports import Reader, UtilityMeter
+from hopscope.runtime.ports import Prompts, Reader, UtilityMeter
 from hopscope.runtime.prompting.fitting import generate
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.stages import Candidates, Reranker, Reranking
 from hopscope.runtime.types import Hit, Question
 
@@ -67,6 +68,7 @@ class ByJudgment:
     reader: Reader
     judgment: Judgment
     seed: int
+    prompts: ClassVar[Prompts] = DEFAULT_PROMPTS
 
     @property
     def name(self) -> str:

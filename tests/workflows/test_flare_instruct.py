@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
-from hopscope.runtime.prompting.prompts import REASON_TASK
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.workflows import flare_instruct
+from tests.oracle import REASON_TASK
 from tests.probes import Say, Speaker, script, task
 from tests.talk import ScriptedRetriever
 

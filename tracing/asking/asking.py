@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from hopscope.runtime.errors import CapabilityError, ContextOverflowError
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompting.prompts import short_answer
+from hopscope.runtime.prompting import loading
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -35,6 +36,24 @@ def content(evidence: Sequence[Passage]) -> Content:
     return tuple(passage.content_hash for passage in evidence)
 
 
+def prompt(question: str, evidence: Sequence[Passage], prompts: str = "") -> Prompt:
+    """The meters' prompt, which asks for the bare answer.
+
+    Args:
+        prompts: a set of prompts, or its folder; empty is the default.
+
+    Raises:
+        UsageError: the set cannot be used.
+    """
+    chosen = loading.load(prompts) if prompts else DEFAULT_PROMPTS
+    return chosen.render("meter/answer", evidence, question=question)
+
+
+def prompt_name(prompts: str) -> str:
+    """The prompt's name in estimators: that of the default, or the hash of the set."""
+    return loading.load(prompts).hash if prompts else "short_answer"
+
+
 def requests(
     question: str,
     evidences: Sequence[tuple[Passage, ...]],
@@ -43,6 +62,7 @@ def requests(
     temperature: float,
     max_tokens: int,
     seed: int,
+    prompts: str = "",
 ) -> dict[Content, GenerationRequest]:
     """One request for each distinct evidence set, in order of first appearance.
 
@@ -50,7 +70,7 @@ def requests(
     """
     return {
         content(evidence): GenerationRequest(
-            prompt=short_answer(question, evidence),
+            prompt=prompt(question, evidence, prompts),
             n=n,
             temperature=temperature,
             max_tokens=max_tokens,

@@ -11,3 +11,5 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "gold_probability": ("gold_logprob", {"scale": "probability"}),
 }
 """Meters that are another meter with an option set."""
+PROMPT = "meter/answer"
+"""The prompt of all meters."""

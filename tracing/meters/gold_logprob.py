@@ -28,7 +28,6 @@ from math import exp
 from typing import Literal
 
 from hopscope.runtime.ports import Display, Reader
-from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import Measurement, Passage, Question, Record, Scored, ScoreRequest
 from hopscope.tracing.asking import asking
 from hopscope.tracing.asking.asking import Unmeasured
@@ -68,6 +67,8 @@ class GoldLogprob:
     _: KW_ONLY
     scale: Scale = "logprob"
     """`logprob` is meter `gold_logprob`; `probability` is meter `gold_probability`."""
+    prompts: str = ""
+    """A set of prompts, or its folder, whose `meter/answer` stands before the gold."""
 
     @property
     def name(self) -> str:
@@ -76,7 +77,8 @@ class GoldLogprob:
     @property
     def estimator(self) -> str:
         """The formula and its options, enough to reproduce a value."""
-        return f"{self.name}(tokens=mean, golds=max, end=not scored, prompt=short_answer)"
+        prompt = asking.prompt_name(self.prompts)
+        return f"{self.name}(tokens=mean, golds=max, end=not scored, prompt={prompt})"
 
     def measure(
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
@@ -101,7 +103,9 @@ class GoldLogprob:
             return [Unmeasured("no gold answer to score") for _ in evidences]
         contexts = {asking.content(evidence): evidence for evidence in evidences}
         wanted = [
-            ScoreRequest(prompt=short_answer(question.text, evidence), continuation=gold)
+            ScoreRequest(
+                prompt=asking.prompt(question.text, evidence, self.prompts), continuation=gold
+            )
             for evidence in contexts.values()
             for gold in golds
         ]

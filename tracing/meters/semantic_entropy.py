@@ -80,6 +80,8 @@ class SemanticEntropy:
     threshold: float = 0.5
     """The τ of `threshold` equivalence."""
     clustering: Clustering = "first-match"
+    prompts: str = ""
+    """A set of prompts, or its folder, whose `meter/answer` asks for the replies."""
 
     name = "semantic_entropy"
 
@@ -109,7 +111,7 @@ class SemanticEntropy:
         if self.equivalence == "threshold":
             options["threshold"] = self.threshold
         options |= {
-            "prompt": "short_answer",
+            "prompt": asking.prompt_name(self.prompts),
             "context_words": self.context_words,
             "entailment": self.entailment.name,
         }
@@ -149,6 +151,7 @@ class SemanticEntropy:
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             seed=self.seed,
+            prompts=self.prompts,
         )
         replies: dict[Content, Replies | Unmeasured] = {}
         if self.thinking == "once":

@@ -111,6 +111,8 @@ class SePer:
     threshold: float = 0.5
     """The τ of `threshold` equivalence."""
     clustering: Clustering = "first-match"
+    prompts: str = ""
+    """A set of prompts, or its folder, whose `meter/answer` asks for the replies."""
 
     def __post_init__(self) -> None:
         """Raises UsageError for invalid options."""
@@ -185,7 +187,7 @@ class SePer:
                 options["threshold"] = belief_options.threshold
         options |= {
             "normaliser": "squad",
-            "prompt": "short_answer",
+            "prompt": asking.prompt_name(self.prompts),
             "context_words": self.context_words,
             "entailment": self.entailment.name,
         }
@@ -361,6 +363,7 @@ class SePer:
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             seed=self.seed,
+            prompts=self.prompts,
         )
 
     def _check_allocated(self) -> None:

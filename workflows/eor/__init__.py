@@ -57,7 +57,7 @@ def rerank(state: EnsembleState, deps: Deps, *, plan: EnsemblePlan) -> EnsembleU
 
 @step("generate")
 def compress(state: EnsembleState, deps: Deps, *, plan: EnsemblePlan) -> EnsembleUpdate:
-    ask = partial(summary.prompt, state["question"].text)
+    ask = partial(summary.prompt, state["question"].text, prompts=deps.prompts)
     reply = generation(deps, plan.document(state), ask, max_tokens=summary.tokens())
     text = summary.cut(reply.text)
     return {"summary": text, "evidence": plan.evidence(state), "output": text}
@@ -68,7 +68,7 @@ def generate(
     state: EnsembleState, deps: Deps, *, plan: EnsemblePlan, max_tokens: int
 ) -> EnsembleUpdate:
     """Answer from the document or its summary; closed-book without either."""
-    ask = partial(_prompts.answer, state["question"].text)
+    ask = partial(_prompts.answer, deps.prompts, state["question"].text)
     reply = generation(deps, plan.read(state), ask, max_tokens=max_tokens, stop=("\n",))
     answers = (*state.get("answers", ()), reply.text.strip())
     return {"answers": answers, "summary": None, "evidence": plan.evidence(state)}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hopscope.runtime.compressors import summary
-from hopscope.runtime.prompting.prompts import short_answer
+from hopscope.runtime.prompting.prompt_set import PromptSet
 from hopscope.runtime.types import Passage, Prompt
 
 
@@ -12,8 +12,8 @@ def as_document(text: str) -> tuple[Passage, ...]:
     return (summary.as_passage(text),) if text else ()
 
 
-def answer(question: str, shown: Sequence[Passage]) -> Prompt:
+def answer(prompts: PromptSet, question: str, shown: Sequence[Passage]) -> Prompt:
     """A short answer. A summary is the reader's own text and does not count as shown."""
-    prompt = short_answer(question, shown)
+    prompt = prompts.render("eor/answer", shown, question=question)
     keys = tuple(passage.key for passage in shown if passage.source != summary.SOURCE)
     return prompt.model_copy(update={"shown": keys})

@@ -14,7 +14,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.pipelines import expression_parser
 from hopscope.runtime.pipelines.expression import Source
 from hopscope.runtime.ports import Reader, Retriever
-from hopscope.runtime.prompting.prompts import ask
+from hopscope.runtime.prompting.prompt_set import PromptSet
 from hopscope.runtime.specs import Spec, listed
 from hopscope.runtime.types import GenerationRequest, Hit, Passage
 from hopscope.workflows.eor import _pool
@@ -24,10 +24,6 @@ INDEX = "Wiki"
 PARAMETRIC = "PK"
 HYBRID = "HB"
 
-BACKGROUND_TASK = (
-    "Do not answer the question yet. Write a short background document with the facts that are "
-    "needed to answer it."
-)
 BACKGROUND_TOKENS = 256
 CHUNK_WORDS = 100
 
@@ -37,6 +33,7 @@ class ParametricKnowledge:
     """A background document by the reader, returned in chunks."""
 
     reader: Reader
+    prompts: PromptSet
     seed: int
     name: str = "parametric knowledge"
 
@@ -44,7 +41,7 @@ class ParametricKnowledge:
         return [self._write(query)[:k] for query in queries]
 
     def _write(self, question: str) -> list[Hit]:
-        prompt = ask(question, (), BACKGROUND_TASK)
+        prompt = self.prompts.render("eor/background", question=question)
         request = GenerationRequest(prompt=prompt, max_tokens=BACKGROUND_TOKENS, seed=self.seed)
         [[generation]] = self.reader.generate([request])
         words = generation.text.split()
@@ -118,7 +115,7 @@ class Sources:
         if name in self.others:
             source = recorded(deps, self.others[name])
         elif name == PARAMETRIC:
-            source = recorded(deps, ParametricKnowledge(deps.reader, deps.seed))
+            source = recorded(deps, ParametricKnowledge(deps.reader, deps.prompts, deps.seed))
         else:
             source = deps.retriever
         [hits] = source.search([question], k=self.depth)

@@ -11,7 +11,6 @@ from typing import Literal
 from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.prompting import fitting
-from hopscope.runtime.prompting.prompts import chain_of_thought
 from hopscope.runtime.texts.continuation import sentence_end
 from hopscope.runtime.types import Generation, Hit
 from hopscope.workflows.flare.writing import FlareState, Limit
@@ -35,11 +34,11 @@ def write(state: FlareState, deps: Deps, limit: Limit, *, blind: bool = False) -
     Raises:
         ReaderError: the reader gave no probabilities.
     """
-    written = (state.get("text", ""),)
+    question, written = state["question"].text, state.get("text", "")
     generation = fitting.generate(
         deps,
         () if blind else state["evidence"],
-        partial(chain_of_thought, state["question"].text, thoughts=written),
+        partial(deps.prompts.render, "flare/write", question=question, thoughts=(written,)),
         max_tokens=min(limit.sentence, limit.answer - state.get("length", 0)),
         stop=("\n\n",),
     )

@@ -2,20 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple
 
 from hopscope.runtime.execution.state import Deps
-from hopscope.runtime.prompting.prompts import ask
 from hopscope.runtime.texts.continuation import continued
 from hopscope.runtime.types import Generation, GenerationRequest
 from hopscope.workflows.flare.drafting import LONGEST_QUERY, whole
 from hopscope.workflows.flare.writing import FlareState
 
-EXPAND_TASK = (
-    'Copy the shortest complete phrase of the answer that begins with "{span}". '
-    "Give only the phrase."
-)
-ASK_TASK = 'Ask one question to which "{span}" is the answer. Give only the question.'
 WORD = re.compile(r"\w")
 
 
@@ -51,11 +46,13 @@ def formulate(state: FlareState, deps: Deps, spans: Sequence[str], *, expand: bo
     draft = state["draft"] or Generation(text="")
     written = continued(state.get("text", ""), draft.text).strip()
 
-    def say(task: str, spans: Sequence[str]) -> list[str]:
-        topic = f"{state['question'].text}\nAnswer: {written}"
+    def say(prompt: Literal["flare/expand", "flare/question"], spans: Sequence[str]) -> list[str]:
+        asked = partial(
+            deps.prompts.render, prompt, question=state["question"].text, written=written
+        )
         requests = [
             GenerationRequest(
-                prompt=ask(topic, (), task.format(span=span)),
+                prompt=asked(span=span),
                 max_tokens=LONGEST_QUERY,
                 stop=("\n",),
                 seed=deps.seed,
@@ -67,13 +64,13 @@ def formulate(state: FlareState, deps: Deps, spans: Sequence[str], *, expand: bo
 
     read: list[bool] = []
     if expand:
-        replies = say(EXPAND_TASK, spans)
+        replies = say("flare/expand", spans)
         phrases = [phrase(r, span, draft.text) for r, span in zip(replies, spans, strict=True)]
         read += [each is not None for each in phrases]
         spans = [each for each in phrases if each is not None]
     # After the expansion, because a phrase may begin with a quotation mark.
     terms = [span for span in dict.fromkeys(spans) if any(map(str.isalnum, span))]
-    questions = [question(reply) for reply in say(ASK_TASK, terms)]
+    questions = [question(reply) for reply in say("flare/question", terms)]
     read += map(bool, questions)
     queries = questions if terms else [whole(draft)]
     return FlareQueries(tuple(dict.fromkeys(filter(None, queries))), all(read) if read else None)

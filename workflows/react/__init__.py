@@ -36,6 +36,7 @@ def act(state: State, deps: Deps, *, max_turns: int, at_once: int, max_tokens: i
 
     def prompt(kept: Sequence[Passage]) -> Prompt:
         return conversation.prompt(
+            deps.prompts,
             state["question"].text,
             turns,
             conversation.rankings(state),

@@ -1,36 +1,17 @@
 """The conversation of a ReAct run: what was said, what was called, and what was found for it."""
 
+import json
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hopscope.runtime.execution.state import State
 from hopscope.runtime.prompting import tool_calls
-from hopscope.runtime.prompting.prompts import render
+from hopscope.runtime.prompting.prompt_set import PromptSet
 from hopscope.runtime.prompting.tool_calls import Call
 from hopscope.runtime.types import Hit, Message, Passage, Prompt
 
-TASK = (
-    "You answer questions. Think about what must be found out, and call the tool search for it; "
-    "you may call it several times at once. Go on until the passages found hold the answer. Then "
-    "give only the answer."
-)
 NAME, QUERY = "search", "query"
-SEARCH = {
-    "type": "function",
-    "function": {
-        "name": NAME,
-        "description": "Finds passages that tell of a query.",
-        "parameters": {
-            "type": "object",
-            "properties": {QUERY: {"type": "string", "description": "What to look for."}},
-            "required": [QUERY],
-        },
-    },
-}
-NOTHING = "Nothing was found."
-NOT_DONE = "This search was not carried out."
-WRONG = f"There is no such tool. The only tool is {NAME}, with the text of a {QUERY}."
-CLOSE = "There are no more searches. Give only the answer now."
+"""The tool of the prompt `react/act`, and its argument."""
 
 
 class Searched(NamedTuple):
@@ -73,7 +54,23 @@ def rankings(state: State) -> list[Sequence[Hit] | None]:
     ]
 
 
+class Result(NamedTuple):
+    """The result of a call, as the prompt tells it."""
+
+    state: Literal["found", "declined", "wrong"]
+    passages: tuple[Passage, ...] = ()
+
+
+class Turn(NamedTuple):
+    """A turn of the model."""
+
+    calls: str
+    """As the message of a role `calls`."""
+    results: tuple[Result, ...]
+
+
 def prompt(
+    prompts: PromptSet,
     question: str,
     turns: Sequence[str],
     found: Sequence[Sequence[Hit] | None],
@@ -91,34 +88,33 @@ def prompt(
         kept: the keys of the passages to show.
         closing: tell the model to answer now.
     """
-    messages = [
-        Message(role="system", content=TASK),
-        tool_calls.offered([SEARCH]),
-        Message(role="user", content=question),
-    ]
-    shown: list[str] = []
+    shown: list[Passage] = []
     left = iter(found)
+    told: list[Turn] = []
     for turn in turns:
         said = tool_calls.read(turn)
-        messages.append(tool_calls.called(said))
+        results: list[Result] = []
         room = at_once
         for call in said.calls:
             if query(call) is None:
-                told = WRONG
+                results.append(Result("wrong"))
             elif room == 0 or (ranking := next(left, None)) is None:
-                told = NOT_DONE
+                results.append(Result("declined"))
             else:
                 room -= 1
-                passages = [hit.passage for hit in ranking if hit.passage.key in kept]
-                shown += [passage.key for passage in passages]
-                told = _told(passages)
-            messages.append(Message(role="tool", content=told))
-    if closing and turns:
-        last = messages.pop()
-        messages.append(Message(role=last.role, content=f"{last.content}\n\n{CLOSE}"))
-    return Prompt(messages=tuple(messages), shown=tuple(dict.fromkeys(shown)))
+                passages = tuple(hit.passage for hit in ranking if hit.passage.key in kept)
+                shown += passages
+                results.append(Result("found", passages))
+        told.append(Turn(tool_calls.called(said).content, tuple(results)))
+    made = prompts.render("react/act", question=question, turns=told, closing=closing)
+    keys = tuple(dict.fromkeys(passage.key for passage in shown))
+    return made.model_copy(update={"messages": tuple(map(_safe, made.messages)), "shown": keys})
 
 
-def _told(passages: Sequence[Passage]) -> str:
-    lines = [tool_calls.defuse(render(i, passage)) for i, passage in enumerate(passages, start=1)]
-    return "\n".join(lines) or NOTHING
+def _safe(message: Message) -> Message:
+    """Without marks of calls in what passages say, and the tools as one line of JSON."""
+    if message.role == "tool":
+        return Message(role="tool", content=tool_calls.defuse(message.content))
+    if message.role == "tools":
+        return tool_calls.offered(json.loads(message.content))
+    return message

@@ -36,7 +36,9 @@ def think(state: State, deps: Deps, *, form: Form, max_turns: int, max_tokens: i
 
     def prompt(kept: Sequence[Passage]) -> Prompt:
         keys = {passage.key for passage in kept}
-        return form.prompt(state["question"].text, turns, rankings, keys, closing=closing)
+        return form.prompt(
+            deps.prompts, state["question"].text, turns, rankings, keys, closing=closing
+        )
 
     generation = generate(deps, evidence, prompt, max_tokens=max_tokens, stop=form.stop)
     text = form.written(generation)

@@ -1,4 +1,4 @@
-"""The forms in which models trained to search write: their prompts, tags and transcripts.
+"""The forms in which models trained to search write: their tags and transcripts.
 
 Search-R1 (Jin et al. 2025, arXiv 2503.09516) and R1-Searcher (Song et al. 2025, arXiv 2503.05592).
 Invariant: prompts and tags are those of the authors' code, since the models know no others. Only
@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hopscope.runtime.types import Generation, Hit, Message, Passage, Prompt
+from hopscope.runtime.prompting.prompt_set import PromptSet
+from hopscope.runtime.types import Generation, Hit, Passage, Prompt
 
 Format = Literal["search-r1", "r1-searcher"]
 TAG = re.compile(
@@ -41,8 +42,8 @@ class Turn(NamedTuple):
 class Form:
     """One way of writing."""
 
-    task: str
-    """The user's message; the question stands in place of QUESTION."""
+    prompt_name: str
+    """The prompt; the model continues its transcript."""
     begun: str
     """What the model's reply begins with."""
     query: tuple[str, str]
@@ -98,6 +99,7 @@ class Form:
 
     def prompt(
         self,
+        prompts: PromptSet,
         question: str,
         turns: Sequence[str],
         rankings: Sequence[Sequence[Hit]],
@@ -124,20 +126,15 @@ class Form:
                 shown += [passage.key for passage in passages]
         if closing:
             parts.append(ANSWER[0] if "".join(parts).endswith("\n") else f"\n\n{ANSWER[0]}")
-        user = Message(role="user", content=self.task.replace(QUESTION, defuse(question)))
-        return Prompt(messages=(user,), prefix="".join(parts), shown=tuple(dict.fromkeys(shown)))
+        made = prompts.render(
+            self.prompt_name, question=defuse(question), transcript="".join(parts)
+        )
+        return made.model_copy(update={"shown": tuple(dict.fromkeys(shown))})
 
 
-QUESTION = "{question}"
 ANSWER = ("<answer>", "</answer>")
 SEARCH_R1 = Form(
-    task="Answer the given question. You must conduct reasoning inside <think> and </think> first "
-    "every time you get new information. After reasoning, if you find you lack some knowledge, you "
-    "can call a search engine by <search> query </search> and it will return the top searched "
-    "results between <information> and </information>. You can search as many times as your want. "
-    "If you find no further external knowledge needed, you can directly provide the answer inside "
-    "<answer> and </answer>, without detailed illustrations. For example, <answer> Beijing "
-    f"</answer>. Question: {QUESTION}\n",
+    prompt_name="search_agent/search-r1",
     begun="",
     query=("<search>", "</search>"),
     documents=("\n\n<information>", "</information>\n\n"),
@@ -149,16 +146,7 @@ SEARCH_R1 = Form(
     "<answer> and </answer>. Let me try again.\n",
 )
 R1_SEARCHER = Form(
-    task="The User asks a question, and the Assistant solves it.\nThe Assistant first thinks about "
-    "the reasoning process in the mind and then provides the User with the final answer.\nThe "
-    "output format of reasoning process and final answer are enclosed within <think> </think> and "
-    '<answer> </answer> tags, respectively, i.e., "<think> reasoning process here </think>\n\n'
-    '<answer> final answer here </answer>".\nDuring the thinking process, the Assistant can '
-    "perform searching for uncertain knowledge if necessary with the format of "
-    '"<|begin_of_query|> search query (only keywords) here <|end_of_query|>". **A query must '
-    "involve only a single triple**.\nThen, the system will provide the Assistant with helpful "
-    'information with the format of "<|begin_of_documents|> ...search results... '
-    f'<|end_of_documents|>".\n\nUser:{QUESTION}',
+    prompt_name="search_agent/r1-searcher",
     begun="<think>",
     query=("<|begin_of_query|>", "<|end_of_query|>"),
     documents=("\n\n<|begin_of_documents|>\n", "\n<|end_of_documents|>\n\n"),

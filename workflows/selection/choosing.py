@@ -13,7 +13,7 @@ from hopscope.runtime import key_lists
 from hopscope.runtime.execution import state as shared
 from hopscope.runtime.execution.state import Deps, merge
 from hopscope.runtime.execution.step import step
-from hopscope.runtime.judgments import item_prompts as prompts
+from hopscope.runtime.judgments import item_prompts
 from hopscope.runtime.judgments.item_prompts import Form
 from hopscope.runtime.judgments.selection import necessary_information
 from hopscope.runtime.types import GenerationRequest, Passage
@@ -79,7 +79,7 @@ def write(
     """An answer from the evidence, and whether an implicit one had the requested form."""
     explicit = form == "explicit"
     request = GenerationRequest(
-        prompt=prompts.answer(question, evidence, form),
+        prompt=item_prompts.answer(question, evidence, form, prompts=deps.prompts),
         max_tokens=max_tokens if explicit else INFORMATION_TOKENS,
         stop=("\n",) if explicit else (),
         seed=deps.seed,

@@ -20,8 +20,6 @@ from hopscope.runtime.errors import EntailmentError
 from hopscope.runtime.execution.state import Deps, declined, merge
 from hopscope.runtime.execution.step import step
 from hopscope.runtime.prompting import fitting
-from hopscope.runtime.prompting.prompts import ask as prompt
-from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import GenerationRequest
 from hopscope.workflows.self_ask import dialogue_form as form
 from hopscope.workflows.self_ask.dialogue_form import SelfAskGraph, SelfAskState, SelfAskUpdate
@@ -45,7 +43,12 @@ def ask(state: SelfAskState, deps: Deps, *, rounds: int, max_tokens: int) -> Sel
     generation = fitting.generate(
         deps,
         state["evidence"],
-        partial(prompt, state["question"].text, task=form.TASK, prefix=so_far),
+        partial(
+            deps.prompts.render,
+            "self_ask/ask",
+            question=state["question"].text,
+            dialogue=so_far,
+        ),
         max_tokens=max_tokens,
         stop=(f"\n{form.INTERMEDIATE}",),
     )
@@ -78,7 +81,7 @@ def verify(state: SelfAskState, deps: Deps) -> SelfAskUpdate:
 
 @step("generate")
 def closed_book(state: SelfAskState, deps: Deps, *, max_tokens: int) -> SelfAskUpdate:
-    prompt = short_answer(state["question"].text)
+    prompt = deps.prompts.render("self_ask/closed_book", question=state["question"].text)
     request = GenerationRequest(prompt=prompt, max_tokens=max_tokens, stop=("\n",), seed=deps.seed)
     [[generation]] = deps.reader.generate([request])
     return {"answer": generation.text.strip()}

@@ -32,10 +32,6 @@ ENTAILED = 0.5
 OPENING = "Are follow up questions needed here:"
 INTERMEDIATE = "Intermediate answer:"
 FINAL = "So the final answer is:"
-TASK = f"""Say first whether follow up questions are needed, "Yes." or "No.".
-As long as something must be found out, write a line "Follow up: QUESTION", and after it a line \
-"{INTERMEDIATE} ANSWER" with what the documents say.
-At the end write one line "{FINAL} ANSWER"."""
 
 _INTERMEDIATE = re.compile(r"intermediate answer:", re.IGNORECASE)
 _FOLLOW_UP = re.compile(r"follow[ -]?up(?: question)?:[ \t]*+(?=\S)", re.IGNORECASE)

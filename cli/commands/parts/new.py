@@ -1,4 +1,4 @@
-"""`hopscope new`: write the skeleton of a component, with a test."""
+"""`hopscope new`: write the skeleton of a component, with a test, or a folder of prompts."""
 
 import re
 from enum import StrEnum
@@ -27,20 +27,38 @@ class NewKind(StrEnum):
     workflow = "workflow"
     meter = "meter"
     policy = "policy"
+    prompts = "prompts"
 
 
 def new(
     kind: Annotated[NewKind, typer.Argument(help="What to write.")],
-    name: Annotated[str, typer.Argument(help="Its name: small letters, digits and underscores.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Its name: small letters, digits and underscores; of prompts a folder to make."
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Where to write; by default here.")
     ] = Path(),
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like", metavar="SET", help="Of prompts: the shipped set to copy; the default's."
+        ),
+    ] = None,
 ) -> None:
-    """Write NAME.py and test_NAME.py: a component that works, and a test that passes.
+    """Write a component that works, with a test that passes, or a folder of prompts to edit.
 
-    Change them, name the file wherever a component is named, and run the test with pytest. Files
-    that exist are never replaced.
+    Components: change NAME.py, name it wherever a component is named, and run test_NAME.py with
+    pytest. Prompts: edit the files, remove those that stay as they are, and name the folder with
+    --prompts. Files that exist are never replaced.
     """
+    if kind is NewKind.prompts:
+        _write_prompts(out / name, like)
+        return
+    if like is not None:
+        raise UsageError("--like goes with new prompts")
     if not _NAME.fullmatch(name) or iskeyword(name):
         raise UsageError(
             f"{name}: a name has small letters, digits and underscores and begins with a letter, "
@@ -68,3 +86,22 @@ def new(
     render.note(f"wrote {file} and {test}")
     for command in (USES[kind.value].format(file=file), f"python -m pytest {test}"):
         render.out().print(render.plain(command), soft_wrap=True)
+
+
+def _write_prompts(folder: Path, like: str | None) -> None:
+    from hopscope.runtime.prompting import template_files
+
+    known = template_files.names()
+    if like is not None and like not in known:
+        raise UsageError(f"--like {like}: choose from {', '.join(known)}")
+    if folder.exists():
+        raise UsageError(f"{folder} exists: choose another name, or remove it first")
+    found = template_files.shipped(like or template_files.DEFAULT)
+    for path, file in found.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(file.text, "utf-8")
+    shown = str(folder) if folder.is_absolute() else f"./{folder}"
+    render.note(f"wrote {len(found)} files to {shown}")
+    command = f'hopscope run "Who?" -w ircot --prompts {shown}'
+    render.out().print(render.plain(command), soft_wrap=True)

@@ -23,13 +23,12 @@ from hopscope.runtime.judgments.permutation import permutation
 from hopscope.runtime.judgments.selection import necessary_information, selection, verdict
 from hopscope.runtime.ports import Reader, Statement
 from hopscope.runtime.prompting import prompts
-from hopscope.runtime.prompting.prompts import ask
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.texts.continuation import extract_answer
 from hopscope.runtime.types import GenerationRequest, Message, Prompt
 from hopscope.tracing.entailments import judge
 from hopscope.tracing.policies import self_report
 from hopscope.workflows import flare_instruct
-from hopscope.workflows.eor.sources import BACKGROUND_TASK
 from hopscope.workflows.flare import questions
 from hopscope.workflows.self_ask import dialogue_form
 
@@ -53,14 +52,20 @@ class Form:
     stop: tuple[str, ...] = ()
 
 
-def _ask(case: Case, task: str, *, prefix: str = "", closed: bool = False) -> Prompt:
-    return ask(case.asked.text, () if closed else case.full, task, prefix=prefix)
+def _ask(name: str, case: Case, *, closed: bool = False, **values: object) -> Prompt:
+    shown = () if closed else case.full
+    return DEFAULT_PROMPTS.render(name, shown, question=case.asked.text, **values)
 
 
-def _draft(case: Case, task: str) -> Prompt:
-    fact, sentence = case.asked.steps[0], case.asked.sentences[0]
-    topic = f"{case.asked.text}\nAnswer: {sentence}"
-    return ask(topic, (), task.format(span=fact.object.split()[0]))
+def _enough(case: Case) -> Prompt:
+    user = Message(role="user", content=f"Question: {case.asked.text}\n{self_report.TASK}")
+    keys = tuple(passage.key for passage in case.full)
+    return Prompt(messages=(prompts.system(case.full), user), shown=keys)
+
+
+def _draft(name: str, case: Case) -> Prompt:
+    span = case.asked.steps[0].object.split()[0]
+    return _ask(name, case, closed=True, written=case.asked.sentences[0], span=span)
 
 
 def _sentence(reply: str, case: Case) -> bool:
@@ -103,19 +108,19 @@ FORMS = (
     ),
     Form(
         "search, with passages",
-        lambda c: _ask(c, flare_instruct.SEARCH_TASK),
+        lambda c: _ask("flare_instruct/generate", c, searching=True, written=""),
         _searched_or_answered,
         stop=(")]",),
     ),
     Form(
         "search, without passages",
-        lambda c: _ask(c, flare_instruct.SEARCH_TASK, closed=True),
+        lambda c: _ask("flare_instruct/generate", c, closed=True, searching=True, written=""),
         _searched_or_answered,
         stop=(")]",),
     ),
     Form(
         "self-ask",
-        lambda c: _ask(c, dialogue_form.TASK, prefix=dialogue_form.OPENING),
+        lambda c: _ask("self_ask/ask", c, dialogue=dialogue_form.OPENING),
         _asked_or_answered,
         stop=(f"\n{dialogue_form.INTERMEDIATE}",),
     ),
@@ -126,7 +131,7 @@ FORMS = (
     ),
     Form(
         "background document",
-        lambda c: _ask(c, BACKGROUND_TASK, closed=True),
+        lambda c: _ask("eor/background", c, closed=True),
         _sentence,
     ),
     Form(
@@ -136,18 +141,18 @@ FORMS = (
     ),
     Form(
         "enough",
-        lambda c: _ask(c, self_report.TASK),
+        _enough,
         lambda reply, case: reply.strip() in ("Yes", "No"),
         8,
     ),
     Form(
         "phrase of a draft",
-        lambda c: _draft(c, questions.EXPAND_TASK),
+        lambda c: _draft("flare/expand", c),
         lambda reply, case: reply.strip() == case.asked.steps[0].object,
     ),
     Form(
         "question about a draft",
-        lambda c: _draft(c, questions.ASK_TASK),
+        lambda c: _draft("flare/question", c),
         lambda reply, case: bool(questions.question(reply)),
     ),
     Form(

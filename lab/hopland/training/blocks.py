@@ -130,7 +130,9 @@ class _Shown:
         for number, (passage, facts) in enumerate(
             zip(example.passages, example.told, strict=True), start=1
         ):
-            headed = f"[{number}] {item.show(passage)}"
+            [shown] = item.shortened([passage])
+            titled = f"({shown.title}) " if shown.title else ""
+            headed = f"[{number}] {titled}{shown.text}"
             at = text.find(headed)
             if at >= 0:
                 key = _tokens(encoded, at + 1, at + 1 + len(str(number)))[-1]

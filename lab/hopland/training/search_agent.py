@@ -42,6 +42,7 @@ from hopscope.lab.hopland.training.train import config
 from hopscope.lab.hopland.turns import Scene
 from hopscope.lab.hopland.world import FIXED_FACTS, FIXED_NAMES, Fact
 from hopscope.runtime.prompting import prompts
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import hf
 from hopscope.workflows.search_agent import tags
 
@@ -204,6 +205,12 @@ def _thought(sentences: Sequence[str], need: str = "", *, again: bool = False) -
     return [(begun, 1.0), *chosen, ("</think>\n", 1.0)]
 
 
+def _task(question: str) -> str:
+    """The prompt, which is one message."""
+    prompt = DEFAULT_PROMPTS.render(FORM.prompt_name, question=question, transcript="")
+    return prompt.messages[0].content
+
+
 def _within(pair: tuple[str, str], text: str) -> str:
     return f"{pair[0]} {text} {pair[1]}"
 
@@ -211,7 +218,7 @@ def _within(pair: tuple[str, str], text: str) -> str:
 def row(known: PreTrainedTokenizerFast, transcript: Transcript) -> Row:
     """A transcript's tokens, as the product's own rendering and the reader's replies make them."""
     backend = known.backend_tokenizer
-    user = FORM.task.replace(tags.QUESTION, transcript.question)
+    user = _task(transcript.question)
     before = backend.encode(f"{tokenizer.BOS}{tokenizer.USER}{user}{tokenizer.ASSISTANT}").ids
     written = backend.encode("".join(piece for piece, _ in transcript.parts) + tokenizer.EOS)
     counts = [count for piece, count in transcript.parts for _ in piece]
@@ -292,7 +299,7 @@ def save(model: LlamaForCausalLM, known: PreTrainedTokenizerFast, out: Path) -> 
 
 def words() -> list[str]:
     """What the tokenizer shall have whole tokens for: the words of the task and of the tags."""
-    return sorted({f" {word}" for word in FORM.task.split() if word.isalpha()} | {*WORDS})
+    return sorted({f" {word}" for word in _task("").split() if word.isalpha()} | {*WORDS})
 
 
 def train(start: Path, out: Path, minutes: float, seed: int) -> None:

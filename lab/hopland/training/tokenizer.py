@@ -19,17 +19,15 @@ from hopscope.lab.export import preferences
 from hopscope.lab.hopland import names
 from hopscope.lab.hopland.questions import COMPARISONS, MARKER, SAME
 from hopscope.lab.hopland.relations import RELATIONS
-from hopscope.runtime.compressors import summary
-from hopscope.runtime.judgments import item_prompts as item
-from hopscope.runtime.prompting import prompts
+from hopscope.runtime.prompting import prompt_checks, prompts
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
+from hopscope.runtime.types import Passage
 from hopscope.tracing.entailments import judge
 from hopscope.tracing.policies import self_report
-from hopscope.workflows import flare_instruct
-from hopscope.workflows.eor import sources
-from hopscope.workflows.flare import questions
-from hopscope.workflows.self_ask import dialogue_form
 
 VOCABULARY = 1024
+UNTRAINED = ("react", "search_agent")
+"""Prompts that the reader is not trained on."""
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 SYSTEM, USER, ASSISTANT = "<|system|>", "<|user|>", "<|assistant|>"
 SPECIAL = (PAD, BOS, EOS, SYSTEM, USER, ASSISTANT)
@@ -79,7 +77,7 @@ def text(seed: int) -> Iterator[str]:
                 yield pattern.format(**named)
         for asked in (*COMPARISONS.values(), *SAME.values()):
             yield from (a.format(a=rng.choice(WORDS), b="yes no") for a in asked)
-        for line in (prompts.ROLE, prompts.DOCUMENTS, prompts.ANSWER_TASK, prompts.REASON_TASK):
+        for line in _shared_lines():
             yield f"{line}\n{line}"
         yield f"Question: {MARKER}\nDoc 1 ({rng.choice(WORDS)}):"
 
@@ -152,37 +150,31 @@ def _unchanged() -> Iterator[str]:
             yield pattern.format(s=WORDS[0], o=WORDS[1])
     for asked in (*COMPARISONS.values(), *SAME.values()):
         yield from (a.format(a=WORDS[0], b="yes no") for a in asked)
-    yield f"{prompts.ROLE} {prompts.DOCUMENTS} {prompts.ANSWER_TASK} {prompts.REASON_TASK} {MARKER}"
+    yield " ".join([*_shared_lines(), MARKER])
+
+
+def _shared_lines() -> tuple[str, str, str, str]:
+    """The role, the heading of the documents, the task of an answer and that of a thought."""
+    role, documents = prompts.system([Passage(text="")]).content.split("\n")[:2]
+    asked = prompts.short_answer(""), prompts.chain_of_thought("")
+    answer, thought = (each.messages[-1].content.split("\n")[-1] for each in asked)
+    return role, documents, answer, thought
 
 
 def prompted() -> tuple[str, ...]:
     """The texts of all prompts."""
+    rendered = (
+        text
+        for name in prompt_checks.names()
+        if name.partition("/")[0] not in UNTRAINED
+        for prompt in prompt_checks.renderings(DEFAULT_PROMPTS, name)
+        for text in (*(message.content for message in prompt.messages), prompt.prefix)
+    )
     return (
-        *item.ASSISTANT.values(),
-        item.READY,
-        item.ANNOUNCE,
-        item.REFERENCE_FOLLOWS,
-        item.GO_ON,
-        item.RECEIVED,
-        *item.REFERENCE.values(),
-        item.DOUBT,
-        item.UTILITY,
-        *item.WRITE_FIRST.values(),
-        item.SELECT,
-        item.JUDGE,
-        *item.RANK.values(),
-        item.RANK_FORM,
-        item.INFORMATION_TASK,
-        summary.TASK,
+        *dict.fromkeys(rendered),
         self_report.TASK,
         judge.INSTRUCTION,
         preferences.INSTRUCTION,
-        sources.BACKGROUND_TASK,
-        questions.EXPAND_TASK,
-        questions.ASK_TASK,
-        dialogue_form.TASK,
-        dialogue_form.OPENING,
-        flare_instruct.SEARCH_TASK,
         "First answer Second answer Same Different different unclear not known",
     )
 

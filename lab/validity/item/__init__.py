@@ -58,7 +58,14 @@ def build(inputs: SuiteInputs) -> list[Table]:
     made: dict[str, list[Choice]] = {GUESS: [[p.key for p in row.candidates] for row in asked]}
     errors: list[str] = []
     judging = ways({name: inputs.workflow(name) for name in WORKFLOWS})
-    made |= judge(inputs.reader, asked, judging, seed=inputs.seed, tell=errors.append)
+    made |= judge(
+        inputs.reader,
+        asked,
+        judging,
+        seed=inputs.seed,
+        tell=errors.append,
+        prompts=inputs.prompts("item"),
+    )
     graded = max((grade for row in asked for grade in row.grades.values()), default=0) > 1
     return [
         tabulate(made, asked, *_failures(errors), seed=inputs.seed),

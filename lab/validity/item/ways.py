@@ -10,6 +10,7 @@ from hopscope.runtime import key_lists
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.types import Hit, Passage, Question, Run
 from hopscope.workflows import item, k_sampling, uj_expa, uj_impa, vanilla
 from hopscope.workflows.selection.choosing import Graph
@@ -96,6 +97,7 @@ def judge(
     *,
     seed: int,
     tell: Callable[[str], object] = str,
+    prompts: PromptSet = DEFAULT_PROMPTS,
 ) -> dict[str, list[Choice]]:
     """The choice for each question, by method; `(m)` follows the name of a method with rounds.
     `tell` gets the errors of runs that failed."""
@@ -104,7 +106,13 @@ def judge(
     for way in judging:
         workflow = Workflow(way.name, way.over(most), {})
         for row in asked:
-            deps = Deps(reader, FixedRetriever(row.candidates), seed=seed, capture_content=False)
+            deps = Deps(
+                reader,
+                FixedRetriever(row.candidates),
+                seed=seed,
+                capture_content=False,
+                prompts=prompts,
+            )
             done = answer(workflow, row.question, deps)
             if done.error:
                 tell(done.error.message)

@@ -212,7 +212,8 @@ def test_a_chat_template_is_applied_and_the_prefix_continues_the_turn(tokenizer:
     text = tokenizer.decode(renderer(tokenizer).prompt_ids(prompt))
     assert text == (
         "<|bos|><|turn|>system\nYou answer questions.<|end|>"
-        f"<|turn|>user\nQuestion: Who?\n{prompts.REASON_TASK}<|end|>"
+        "<|turn|>user\nQuestion: Who?\nThink step by step, one sentence per step, and end with: "
+        "So the answer is: ANSWER.<|end|>"
         "<|turn|>assistant\nOne. Two."
     )
 

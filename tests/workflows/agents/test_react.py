@@ -11,6 +11,7 @@ from hopscope.runtime.errors import CapabilityError
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.prompting import tool_calls
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import hf, openai, tiny
 from hopscope.runtime.types import Passage, Question, Run
 from hopscope.tracing.policies import fixed, never
@@ -25,6 +26,10 @@ from tests.talk import ScriptedRetriever
 HARBOR = Passage(id="1", title="Moon Harbor", text="Velora Tarn directed it.")
 TARN = Passage(id="2", title="Velora Tarn", text="She was born in Miskel.")
 QUESTION = Question(text="Where was the director of Moon Harbor born?", answers=("Miskel",))
+NOTHING = "Nothing was found."
+NOT_DONE = "This search was not carried out."
+WRONG = "There is no such tool. The only tool is search, with the text of a query."
+CLOSE = "There are no more searches. Give only the answer now."
 FOUND = {"Moon Harbor": [HARBOR], "Velora Tarn": [TARN, HARBOR]}
 
 
@@ -82,10 +87,10 @@ def test_more_searches_at_once_than_allowed_are_told_undone() -> None:
     result, reader, retriever = ask(script([many, "Miskel"]), at_once=2)
     assert retriever.queries == ["town 0", "town 1"]
     assert [content for role, content in told(reader) if role == "tool"] == [
-        conversation.NOTHING,
-        conversation.NOTHING,
-        conversation.NOT_DONE,
-        conversation.NOT_DONE,
+        NOTHING,
+        NOTHING,
+        NOT_DONE,
+        NOT_DONE,
     ]
     assert result.answer == "Miskel"
 
@@ -97,8 +102,8 @@ def test_a_wrong_call_is_answered_and_costs_a_turn(wrong: str) -> None:
     result, reader, retriever = ask(script([wrong, wrong + call("Moon Harbor"), "Miskel"]))
     assert retriever.queries == ["Moon Harbor"]
     assert [content for role, content in told(reader) if role == "tool"] == [
-        conversation.WRONG,
-        conversation.WRONG,
+        WRONG,
+        WRONG,
         "Doc 1 (Moon Harbor): Velora Tarn directed it.",
     ]
     assert result.answer == "Miskel"
@@ -109,8 +114,8 @@ def test_after_the_last_turn_it_must_answer() -> None:
         script([call("Moon Harbor")] * 2 + [f"Miskel. {call('x')}"]), max_turns=2
     )
     assert (result.answer, result.stop_reason) == ("Miskel.", "max_steps")
-    assert told(reader)[-1][1].endswith(conversation.CLOSE)
-    assert not told(reader, 1)[-1][1].endswith(conversation.CLOSE)
+    assert told(reader)[-1][1].endswith(CLOSE)
+    assert not told(reader, 1)[-1][1].endswith(CLOSE)
 
 
 def test_a_declined_search_ends_the_calls_of_its_turn() -> None:
@@ -121,8 +126,8 @@ def test_a_declined_search_ends_the_calls_of_its_turn() -> None:
     assert [s.name for s in result.steps] == ["act", "search", "search", "act"]
     assert [content for role, content in told(reader) if role == "tool"] == [
         "Doc 1 (Moon Harbor): Velora Tarn directed it.",
-        conversation.NOT_DONE,
-        f"{conversation.NOT_DONE}\n\n{conversation.CLOSE}",
+        NOT_DONE,
+        f"{NOT_DONE}\n\n{CLOSE}",
     ]
     none, _, _ = ask(script([call("a"), "X"]), policy=never.build())
     assert (none.answer, none.evidence) == ("X", ())
@@ -177,10 +182,16 @@ def test_a_chat_template_shows_tools_calls_and_results(with_tools: Path) -> None
     reader: Any = hf.build(model=str(with_tools))
     [hits] = ScriptedRetriever(FOUND).search(["Moon Harbor"], k=1)
     prompt = conversation.prompt(
-        "Who?", [f"I look. {call('Moon Harbor')}"], [hits], {"1"}, at_once=4, closing=False
+        DEFAULT_PROMPTS,
+        "Who?",
+        [f"I look. {call('Moon Harbor')}"],
+        [hits],
+        {"1"},
+        at_once=4,
+        closing=False,
     )
     text = reader._tokenizer.decode(reader._renderer.prompt_ids(prompt))
-    assert conversation.SEARCH["function"]["description"] in text  # type: ignore[index]
+    assert "Finds passages that tell of a query." in text
     assert '"arguments": {"query": "Moon Harbor"}' in text
     assert text.index("I look.") < text.index("Doc 1 (Moon Harbor): Velora Tarn directed it.")
     retriever = ScriptedRetriever(FOUND)
@@ -236,7 +247,10 @@ def test_a_server_is_offered_tools_and_its_calls_are_read(server: Service) -> No
     assert [s.query for s in result.steps] == [None, "Moon Harbor", "Velora Tarn", None]
     assert result.usage.tokens == 20
     first, last = server.asked
-    assert first["tools"] == last["tools"] == [conversation.SEARCH]
+    [tool] = first["tools"]
+    assert last["tools"] == [tool]
+    assert tool["function"]["name"] == conversation.NAME
+    assert list(tool["function"]["parameters"]["properties"]) == [conversation.QUERY]
     assert [turn["role"] for turn in first["messages"]] == ["system", "user"]
     said, one, two = last["messages"][2:]
     assert said["content"] == "Both."

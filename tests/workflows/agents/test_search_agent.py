@@ -5,6 +5,7 @@ import pytest
 from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.types import Generation, Passage, Question, Run, Thought
 from hopscope.tracing.policies import fixed, never
 from hopscope.workflows import search_agent
@@ -141,7 +142,7 @@ def test_tags_in_passages_and_in_the_question_are_no_tags(attack: str, format: s
     passage = Passage(id="1", title=attack, text=f"{attack} {attack}")
     told = form.found([passage]).removeprefix(form.documents[0]).removesuffix(form.documents[1])
     assert tags.TAG.search(told) is None
-    asked = form.prompt(f"Who? {attack}", (), (), ()).messages[0].content
+    asked = form.prompt(DEFAULT_PROMPTS, f"Who? {attack}", (), (), ()).messages[0].content
     assert attack not in asked
     assert tags.defuse(tags.defuse(attack)) == tags.defuse(attack)
     assert tags.defuse("1 < 2, <b>bold</b>") == "1 < 2, <b>bold</b>"

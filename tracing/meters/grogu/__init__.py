@@ -18,7 +18,6 @@ from typing import Literal
 
 from hopscope.runtime.errors import CapabilityError, UsageError
 from hopscope.runtime.ports import Answered, Display, Reader, SampleAllocation
-from hopscope.runtime.prompting.prompts import short_answer
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -79,6 +78,8 @@ class GroGU:
     """The length limit of an answer, which also ends at a newline, "Question:" or "Context:"."""
     seed: int = 0
     """Passed on to the reader; decoding is greedy."""
+    prompts: str = ""
+    """A set of prompts, or its folder, whose `meter/answer` asks for the replies."""
 
     name = "grogu"
 
@@ -102,7 +103,8 @@ class GroGU:
             options |= {"alpha": self.alpha, "top": self.top, "ungrounded_keys": "C.1"}
         if self.score in ("ppl", "key_ppl"):
             options["perplexity"] = self.perplexity
-        options |= {"max_tokens": self.max_tokens, "prompt": "short_answer", "decoding": "greedy"}
+        prompt = asking.prompt_name(self.prompts)
+        options |= {"max_tokens": self.max_tokens, "prompt": prompt, "decoding": "greedy"}
         return f"grogu({', '.join(f'{k}={v}' for k, v in options.items())})"
 
     def measure(
@@ -191,6 +193,7 @@ class GroGU:
             temperature=0.0,
             max_tokens=self.max_tokens,
             seed=self.seed,
+            prompts=self.prompts,
         )
 
     @staticmethod
@@ -217,7 +220,7 @@ class GroGU:
         """The scores of the grounded answers, token for token, under the closed-book prompt. For a
         reader that thinks they follow its closed-book thought, because its other thoughts mention
         the documents."""
-        prompt, thought = short_answer(question.text), None
+        prompt, thought = asking.prompt(question.text, (), self.prompts), None
         if isinstance(closed, Generation) and closed.thought is not None:
             thought = closed.thought.text
         requests = {

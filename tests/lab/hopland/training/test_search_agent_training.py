@@ -15,6 +15,7 @@ from hopscope.lab.hopland.training.curriculum import STAGES
 from hopscope.lab.hopland.training.search_agent import FORM, Transcript, Transcripts
 from hopscope.lab.hopland.training.searched import Searched
 from hopscope.runtime.generation.rendering import Renderer
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import hf
 from hopscope.workflows.search_agent import tags
 
@@ -43,7 +44,8 @@ def test_a_row_has_the_tokens_that_the_product_sends(drawn: list[Transcript]) ->
     renderer = Renderer(known(), "reader", frozenset())
     for transcript in drawn[:60]:
         text = "".join(piece for piece, _ in transcript.parts)
-        prompt = FORM.prompt(transcript.question, (), (), ()).model_copy(update={"prefix": text})
+        asked = FORM.prompt(DEFAULT_PROMPTS, transcript.question, (), (), ())
+        prompt = asked.model_copy(update={"prefix": text})
         row = search_agent.row(known(), transcript)
         assert row.ids[:-1] == renderer.prompt_ids(prompt)
         assert row.ids[-1] == known().eos_token_id
