@@ -9,6 +9,7 @@ workflows:
     context_words = 512
     [workflows.flare]
     query = "question"
+    prompts = "flare-authors"
 
 A preset sets options only of the meters and workflows that a command uses. The user's own options
 precede it, and of several presets the later precedes the earlier. A result is recorded with the

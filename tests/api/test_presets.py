@@ -21,6 +21,7 @@ from hopscope.lab.suites import worlds
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.pipelines.expression_parser import parse_pool
+from hopscope.runtime.prompting import loading
 from hopscope.tracing import meters
 from tests.cli.experiment_example import call
 from tests.fakes import ScriptedReader
@@ -49,7 +50,9 @@ def test_every_shipped_preset_names_meters_workflows_and_options_that_there_are(
                 if package is workflows
                 else {key.partition(".")[2]: text for key, text in texts.of_meters([part]).items()}
             )
-            parsed = components.parse_options(build, given)
+            if prompts := given.pop("prompts", None):
+                assert loading.load(prompts).replaced
+            parsed = components.parse_options(build, given) | {"prompts": prompts}
             assert {key: parsed[key] for key in parts[part]} == parts[part]
 
 
@@ -98,7 +101,10 @@ def test_the_workflows_of_every_shipped_preset_can_be_built(name: str) -> None:
             [arm] = arms([workflow], {}, presets=of, corpus="hopland", k=None, spend=Spending())
             given = arm.settings["options"]
             assert isinstance(given, dict)
-            assert given.items() >= found.workflows[workflow].items()
+            wanted = dict(found.workflows[workflow])
+            prompts = str(wanted.pop("prompts", ""))
+            assert given.items() >= wanted.items()
+            assert str(given.get("prompts", "")).partition("#")[0] == prompts
 
 
 @pytest.mark.usefixtures("workers_that_start_quickly")
