@@ -197,14 +197,20 @@ def credits(models: Sequence[Any], limit: int) -> None:
     )
     for rule, name in (("level", "beliefs"), ("trajectory", "credits of steps")):
         both = [
-            (a.measurement, b.measurement)
+            (a.measurement.value, b.measurement)
             for a, b in zip(exact, short, strict=True)
             if a.rule == rule
         ]
-        apart = [abs(a.value - b.value) for a, b in both]
-        held = [b.low <= a.value <= b.high for a, b in both]
+        measured = [
+            (a, b.value, b.low <= a <= b.high)
+            for a, b in both
+            if a is not None and b.value is not None and b.low is not None and b.high is not None
+        ]
+        apart = [abs(a - b) for a, b, _ in measured]
+        held = [inside for *_, inside in measured]
+        size = mean(abs(a) for a, *_ in measured)
         print(
-            f"{len(both)} {name} of mean size {mean(abs(a.value) for a, _ in both):.3f}: differ by "
+            f"{len(measured)} {name} of mean size {size:.3f}: differ by "
             f"{mean(apart):.4f} on average, {max(apart):.4f} at most; {sum(held)} intervals hold "
             "the value by single precision"
         )

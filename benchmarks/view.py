@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -279,7 +280,7 @@ def _served(file: Path) -> list[Taken]:
             found.append(timed(name, asked(path)))
         for again in ("", " again"):
             for figure in (*PICTURES, "tables"):
-                ask = asked(lambda figure=figure: f"/fragments/{figure}/{NAME}")
+                ask = asked(partial("/fragments/{}/{}".format, figure, NAME))
                 found.append(timed(f"its {figure}{again}", ask, TIMES if again else 1))
     return found
 
@@ -311,7 +312,8 @@ def _painted(file: Path, browser: str) -> list[Taken]:
     """Times until the browser paints a page for the first time, of a fresh server and later."""
     from playwright.sync_api import sync_playwright
 
-    first, later = [], []
+    first: list[float] = []
+    later: list[float] = []
     with sync_playwright() as started:
         opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         for _ in range(FRESH):

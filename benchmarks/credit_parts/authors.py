@@ -262,7 +262,7 @@ class Batched:
         ]
 
 
-class Stopping(StoppingCriteria):  # type: ignore[misc]
+class Stopping(StoppingCriteria):
     """Ends a reply whose text contains a stop string."""
 
     def __init__(self, tokenizer: Any, stops: Sequence[str], start: int) -> None:

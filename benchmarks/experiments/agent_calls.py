@@ -64,12 +64,12 @@ class SearchingModel(BaseChatModel):
         keys = {hit.passage.key for hits in rankings for hit in hits}
         question = str(messages[0].content)
         prompt = SEARCH_R1.prompt(DEFAULT_PROMPTS, question, turns, rankings, keys, closing=closing)
-        if prompt not in self.written:
+        if prompt.text not in self.written:
             request = GenerationRequest(
                 prompt=prompt, n=1, temperature=0.0, max_tokens=200, stop=SEARCH_R1.stop, seed=0
             )
-            [[self.written[prompt]]] = self.reader.generate([request])
-        generation = self.written[prompt]
+            [[self.written[prompt.text]]] = self.reader.generate([request])
+        generation = self.written[prompt.text]
         text = SEARCH_R1.written(generation)
         turn = SEARCH_R1.concluded(generation.text) if closing else SEARCH_R1.read(text)
         calls = []

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from llama_answers import ANSWERS, ROUTES, Answered, read, scored
+from experiments.llama_answers import ANSWERS, ROUTES, Answered, read, scored
 from research_data import add_option, missing
 
 from hopscope.lab.eor import fitting

@@ -13,7 +13,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from llama_answers import (
+from experiments.llama_answers import (
     ANSWERS,
     LISTED,
     PASSAGES,
