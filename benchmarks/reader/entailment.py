@@ -13,11 +13,12 @@ agreement      the packed model in single precision against eight bits. No train
                the same; differences of credit by SePer-S over IRCoT runs, and how often the
                95 % interval by eight bits holds the value by single precision
 
-OMP_NUM_THREADS=1 python benchmarks/entailment.py [--part NAME]... [--steps 400] [--limit 20]
+OMP_NUM_THREADS=1 python benchmarks/reader/entailment.py [--part NAME]... [--steps 400] [--limit 20]
 """
 
 import argparse
 import random
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
@@ -27,7 +28,6 @@ from time import process_time
 from typing import Any
 
 import torch
-from credit_parts import random_nli
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hopscope.api import parts
@@ -40,6 +40,9 @@ from hopscope.runtime.models.deberta import keep_near
 from hopscope.runtime.models.linear import eight_bits, laid_out
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.tracing.entailments import lexical, nli
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from credit_parts import random_nli
 
 CLASSES = ("contradiction", "neutral", "entailment")
 BATCH, RATE, WARM = 48, 1e-3, 50
