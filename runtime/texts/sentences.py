@@ -6,6 +6,7 @@ A sentence that the end of a stretch may have cut off begins the next stretch.
 
 from collections.abc import Iterator
 from functools import cache
+from threading import Lock
 
 import pysbd
 
@@ -13,6 +14,9 @@ STRETCH = 2000
 """Characters that pysbd gets at a time. A longer sentence is cut there."""
 
 Span = tuple[int, int]
+
+_segmenting = Lock()
+"""pysbd keeps the text that it splits in the splitter: threads split in turn."""
 
 
 def spans(text: str) -> Iterator[Span]:
@@ -32,7 +36,9 @@ def spans(text: str) -> Iterator[Span]:
 def _spans(text: str) -> list[Span]:
     sentences: list[Span] = []
     position = 0
-    for segment in _segmenter().segment(text):
+    with _segmenting:
+        segments = _segmenter().segment(text)
+    for segment in segments:
         sentence = segment.strip()
         start = text.find(sentence, position)
         # pysbd marks full stops with rare characters and loses those of the text itself.

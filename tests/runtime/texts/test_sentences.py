@@ -1,9 +1,13 @@
 """Sentences and pieces of text lose no character, whatever a model wrote."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hopscope.runtime.texts import sentences
 from hopscope.runtime.texts.answers import normalise
 from hopscope.runtime.texts.continuation import continued, first_sentence, sentence_end
 
@@ -76,3 +80,17 @@ def test_a_piece_is_set_off_from_a_finished_sentence(text: str, piece: str, whol
 def test_answers_are_the_same_up_to_case_articles_and_punctuation() -> None:
     assert normalise("The  U.S. an Economy!") == "us economy"
     assert normalise("A") == normalise("") == ""
+
+
+def test_threads_split_in_turn() -> None:
+    """pysbd keeps the text that it splits in the splitter."""
+    texts = [f"{'Word ' * n}ends here. Then {n} more follow." * 3 for n in range(1, 33)]
+    expected = [list(sentences.spans(text)) for text in texts]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda text: list(sentences.spans(text)), texts * 2))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == expected * 2
