@@ -197,6 +197,7 @@ ELSEWHERE = {
     "runtime.corpora.files.markdown": "matches each line of a file from its beginning",
     "runtime.corpora.records.json_records": "tests/runtime/corpora/test_corpus.py",
     "runtime.corpora.records.reading": "single characters",
+    "runtime.entry_points": "the user's own",
     "runtime.generation.defusing": "tests/runtime/generation/test_defusing.py",
     "runtime.pipelines.expression": "the user's own",
     "runtime.pipelines.expression_parser": "the user's own",
