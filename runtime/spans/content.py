@@ -64,6 +64,8 @@ def spent(usage: Usage) -> Attributes:
     if usage.uncounted:  # a count would be too low; a missing one shows that it is unknown
         return attributes
     attributes |= {keys.SPENT_INPUT: usage.input_tokens, keys.SPENT_OUTPUT: usage.output_tokens}
+    if usage.cached_tokens:
+        attributes[keys.SPENT_CACHED] = usage.cached_tokens
     if usage.thinking_tokens:
         attributes[keys.SPENT_THINKING] = usage.thinking_tokens
     return attributes
@@ -126,6 +128,9 @@ def reply(model: str, generations: Sequence[Generation], *, capture: bool) -> At
             keys.LLM_TOKENS_COMPLETION: usage.output_tokens,
             keys.LLM_TOKENS_TOTAL: usage.tokens,
         }
+    if usage.cached_tokens:
+        cached = usage.cached_tokens
+        attributes[keys.USAGE_CACHED] = attributes[keys.LLM_TOKENS_CACHED] = cached
     if refused := sorted({name for g in generations for name in g.refused}):
         attributes[keys.REFUSED] = refused
     thoughts = [g.thought for g in generations if g.thought is not None]

@@ -212,6 +212,7 @@ def _used(span: Span) -> Usage:
         output_tokens=counts[1] or 0,
         calls=1,
         thinking_tokens=thinking,
+        cached_tokens=span.number(keys.USAGE_CACHED) or 0,
     )
 
 
@@ -224,6 +225,7 @@ def _spent(attributes: Mapping[str, Any]) -> Usage:
         output_tokens=attributes.get(keys.SPENT_OUTPUT, 0),
         calls=calls,
         thinking_tokens=attributes.get(keys.SPENT_THINKING, 0),
+        cached_tokens=attributes.get(keys.SPENT_CACHED, 0),
     )
 
 

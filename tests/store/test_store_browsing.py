@@ -78,6 +78,7 @@ def test_an_older_database_gets_the_same_totals(url: str) -> None:
             kept = connection.execute(query).all()
         with store._database.writing() as connection:
             connection.execute(text("DROP TABLE totals"))
+            connection.execute(text("ALTER TABLE games DROP COLUMN answers"))
             connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = 'm014'"))
     with Store.open(url) as store, store._database.reading() as connection:
         assert connection.execute(query).all() == kept

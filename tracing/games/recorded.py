@@ -14,7 +14,6 @@ from functools import cached_property
 from hopscope.runtime.types import (
     CoalitionValue,
     GameValues,
-    MeasuredAnswers,
     Measurement,
     Provenance,
 )
@@ -74,19 +73,6 @@ def once(games: Sequence[GameValues]) -> list[GameValues]:
 def _answered(value: CoalitionValue) -> tuple[str | None, bool]:
     """The evidence, and whether its answers are tokens or groups."""
     return value.evidence, bool(value.answers and value.answers.tokens)
-
-
-def answers(games: Iterable[GameValues]) -> dict[Content, MeasuredAnswers]:
-    """The recorded answers by the hash of their evidence, of all meters together."""
-    found: dict[Content, MeasuredAnswers] = {}
-    for value in (value for game in games for value in game.values):
-        if value.evidence is not None and value.answers is not None:
-            before = found.get(value.evidence, MeasuredAnswers())
-            found[value.evidence] = MeasuredAnswers(
-                tokens=before.tokens or value.answers.tokens,
-                groups=before.groups or value.answers.groups,
-            )
-    return found
 
 
 def known(games: Iterable[GameValues]) -> dict[Content, Measurement]:

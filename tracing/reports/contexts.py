@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from hopscope.runtime.types import Credit, GameValues, MeasuredAnswers, Provenance, Run
-from hopscope.tracing.games.recorded import answers
+from hopscope.tracing.games.recorded_answers import answers
 from hopscope.tracing.reports.records import ContextReport
 
 NO_TOKENS = "no meter of confidence, such as grogu, measured this"

@@ -42,7 +42,8 @@ from hopscope.tracing.games.frozen import (
     over_passages,
     over_steps,
 )
-from hopscope.tracing.games.recorded import RecordedGame, answers, known
+from hopscope.tracing.games.recorded import RecordedGame, known
+from hopscope.tracing.games.recorded_answers import answers
 from hopscope.tracing.games.rule import CreditRule
 from hopscope.tracing.meters import DEFAULT_METERS
 

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import add
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -465,8 +465,16 @@ def test_keys_are_not_for_graphs_of_steps() -> None:
         workflow.of_graph(naive.build(), "mine", documents="evidence")
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts also where a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_ctrl_c_ends_a_run_and_keeps_its_steps(asynchronous: bool) -> None:
+def test_ctrl_c_ends_a_run_and_keeps_its_steps(asynchronous: bool, ctrl_c: None) -> None:
     stopped: list[str] = []
 
     def wait(state: Corrective) -> Corrective:

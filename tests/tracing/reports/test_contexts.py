@@ -6,7 +6,7 @@ from hopscope.runtime.types import Credit, GameValues, Question, Run
 from hopscope.tracing.appraisal import Shares, share
 from hopscope.tracing.credit import trajectory
 from hopscope.tracing.games.frozen import over_passages, over_steps
-from hopscope.tracing.games.recorded import answers
+from hopscope.tracing.games.recorded_answers import answers
 from hopscope.tracing.reports.contexts import NO_GROUPS, NO_TOKENS
 from hopscope.tracing.reports.records import ContextReport
 from hopscope.tracing.reports.report import report
