@@ -354,13 +354,15 @@ def _situation(session: Session, plan: ExperimentPlan, live: Mapping[str, Workfl
     named = session.parts
     others = [named.named_retriever, named.named_entailment, *(arm.workflow for arm in plan.arms)]
     reader = named.named_reader
-    texts = " ".join(part for part in others if isinstance(part, str))
+    told = (*others, session.policy, *session.meters)
+    texts = " ".join(part for part in told if isinstance(part, str))
     return Situation(
         reader=Spec.parse(reader) if isinstance(reader, str) else None,
         foreign=bool(live)
         or not all(isinstance(part, str) for part in others)
         or code_files.ENDING in texts
         or entry_points.occur(texts),
+        served=any(service in texts for service in concurrency.SERVICES),
         timed=any(pinned(arm).limits.seconds is not None for arm in plan.arms),
         questions=len(plan.entries) * len(plan.arms),
     )

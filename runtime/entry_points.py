@@ -33,7 +33,7 @@ def occur(text: str) -> bool:
     """Whether the name of a component of another distribution, of any kind, is a word of a text."""
     groups = (each for each in entry_points().groups if each.startswith("hopscope."))
     names = {point.name for group in groups for point in entry_points(group=group)}
-    return not names.isdisjoint(re.findall(r"\w+", text))
+    return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names)
 
 
 def _offer(point: EntryPoint) -> Offer:

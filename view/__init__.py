@@ -3,7 +3,7 @@
 pictures/              one Vega-Lite specification each, from the records that `--json` prints
 run_figures.py         the records of a run, and its pictures by name
 experiment_figures.py  likewise of an experiment
-sampled_answers.py     answers of the reader after each step, which are not stored
+sampled_answers.py     answers of the reader after each step, of runs whose measurement stored none
 drawing.py             SVG, PNG and PDF
 run_page.py            the content of a page of a run
 experiment_page.py     likewise of an experiment

@@ -37,8 +37,8 @@ Data = Annotated[
     str | None,
     typer.Argument(
         metavar="DATA",
-        help="The questions: a .jsonl or .json file of HotpotQA, 2WikiMultiHopQA, MuSiQue, "
-        "FlashRAG, MS MARCO or Hopscope's own format, or hopland:dev, hopland:test.",
+        help="The questions: a file of HotpotQA, 2WikiMultiHopQA, MuSiQue, FlashRAG, MS MARCO, TREC "
+        "(queries or topics) or Hopscope's own format, or hopland:dev, hopland:test.",
         envvar="HOPSCOPE_EVAL_DATA",
     ),
 ]
@@ -115,8 +115,9 @@ Threads = Annotated[
     str,
     typer.Option(
         metavar="N|auto",
-        help="Questions each worker processes concurrently; their requests to the reader are "
-        "batched. auto: 16 to 64 with a local model, fewer if questions or memory are few.",
+        help="Questions each worker processes concurrently; their requests to a local model share "
+        "passes. auto: up to 64 with a local model, 8 with a server, fewer if questions or memory "
+        "are few.",
         envvar="HOPSCOPE_THREADS",
         rich_help_panel=PROCESSING,
     ),

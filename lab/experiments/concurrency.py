@@ -6,7 +6,6 @@ from hopscope.runtime.ports import ContinuousReader, Reader
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.wrappers.kept_reader import KeptReader
 
-FEWEST = 16
 MOST = 64
 """Questions at the same time for a local model, if memory and the number of questions allow it.
 More would hardly shorten a pass's share of a question any further."""
@@ -17,6 +16,8 @@ SHARE = 2
 prompts, kept prefixes and everything else."""
 SERVED = frozenset({"openai"})
 """Readers that use a server, which batches requests itself."""
+SERVICES = ("searxng:", "opensearch:", "openai:")
+"""Names of retrievers and judges that ask a server."""
 BATCHING = frozenset({"tiny", "hf", "vllm"})
 """Local readers whose threads share passes."""
 
@@ -38,6 +39,8 @@ class Situation(NamedTuple):
     """Its name; None for one in memory."""
     foreign: bool
     """Whether other parts come from the user's files, memory or other distributions."""
+    served: bool
+    """Whether the corpus or the entailment asks a server."""
     timed: bool
     """Whether runs have a limit of seconds, in which they would wait for each other."""
     questions: int
@@ -64,14 +67,16 @@ def chosen(reader: Reader, now: Situation, *, free_bytes: int | None = None) -> 
         return _least(Concurrency(OF_A_SERVER, "a server"), questions)
     if now.reader.name not in BATCHING:
         return Concurrency(1, f"the reader {now.reader.name} may not bear threads")
-    most = Concurrency(MOST, "a local model")
+    most = (
+        Concurrency(OF_A_SERVER, "a server") if now.served else Concurrency(MOST, "a local model")
+    )
     inner = reader.inner if isinstance(reader, KeptReader) else reader
     if isinstance(inner, ContinuousReader):
         rows = inner.rows_in(free_bytes, share=SHARE * max(1, now.workers))
-        if rows is not None and rows < MOST:
+        if rows is not None and rows < most.threads:
             most = Concurrency(max(1, rows), "memory")
     return _least(most, questions)
 
 
 def _least(most: Concurrency, questions: int) -> Concurrency:
-    return most if most.threads <= questions else Concurrency(questions, "questions")
+    return most if most.threads <= questions else Concurrency(questions, "as many as there are")

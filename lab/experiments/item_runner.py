@@ -78,10 +78,12 @@ class ItemRunnerFactory:
 
     def _situation(self, reader: Spec) -> Situation:
         settings = self.settings
-        named = " ".join([settings.corpus, settings.entailment, *map(str, self.arms)])
+        parts = (settings.corpus, settings.entailment, *settings.meters, *map(str, self.arms))
+        named = " ".join(parts)
         return Situation(
             reader=reader,
             foreign=bool(self.code) or entry_points.occur(named),
+            served=any(service in named for service in concurrency.SERVICES),
             timed=any(pinned(arm).limits.seconds is not None for arm in self.arms),
             questions=self.questions,
             workers=self.workers,

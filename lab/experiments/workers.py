@@ -233,7 +233,9 @@ class Pool:
         self._workers[self._workers.index(worker)] = self._start()
         message = f"its worker process ended with exit code {code}"
         if code == -signal.SIGKILL:
-            message += "; out of memory? try fewer workers (--workers)"
+            message += (
+                "; out of memory? try fewer questions at a time (--threads) or workers (--workers)"
+            )
         lost = ItemResult(None, error=RunError(type="WorkerDied", message=message))
         return [FinishedItem(ticket, lost) for ticket in worker.items]
 

@@ -20,13 +20,25 @@ def load(text: str) -> PromptSet:
         UsageError: there is no such set, its files are not those that were recorded, or one of
             them cannot be used; the message names the file and the line.
     """
+    return _recorded(text) if _is_recorded(text) else _load(text)
+
+
+@lru_cache(maxsize=8)  # files with a hash do not change; meters load them for each evidence
+def _recorded(text: str) -> PromptSet:
+    return _load(text)
+
+
+def _load(text: str) -> PromptSet:
     place, _, recorded = text.rpartition("#") if _is_recorded(text) else (text, "", "")
     if place == DEFAULT:
         return DEFAULT_PROMPTS
     if place in template_files.names():
         name, found = place, template_files.shipped(place)
     else:
-        folder = Path(place).expanduser().absolute()
+        try:
+            folder = Path(place).expanduser().absolute()
+        except RuntimeError as error:  # `~name` of nobody
+            raise UsageError(f"no folder of prompts at {place}: {error}") from None
         name, found = str(folder), template_files.of_folder(folder)
     default = DEFAULT_PROMPTS.files
     found = {path: file for path, file in found.items() if not _same(file, default.get(path))}

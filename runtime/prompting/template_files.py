@@ -5,7 +5,7 @@ a user's, those that differ. Its hash tells whether two sets send the same.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -60,33 +60,51 @@ def of_folder(folder: Path) -> dict[str, TemplateFile]:
             f"no folder of prompts at {folder}: give one, or a set that is shipped: {known}; "
             f"`hopscope new prompts FOLDER` writes one to edit"
         )
-    found = _read(folder, "")
     known_files = shipped(DEFAULT)
     homes = {path.partition("/")[0] for path in known_files}
-    for path, file in found.items():
+
+    def check(path: str, place: str) -> None:
         home, _, rest = path.partition("/")
         demonstrates = rest == DEMONSTRATIONS and home in homes
         own = home == OWN and rest.endswith(SUFFIX)
         if path not in known_files and not demonstrates and not own:
             meant = did_you_mean(path, known_files)
             raise UsageError(
-                f"{file.path}, line 1: no prompt is called {path.removesuffix(SUFFIX)}{meant}; "
+                f"{place}, line 1: no prompt is called {path.removesuffix(SUFFIX)}{meant} "
+                f"Files of other names go into {OWN}/"
+                if meant
+                else f"{place}, line 1: no prompt is called {path.removesuffix(SUFFIX)}; "
                 f"files of other names go into {OWN}/"
             )
+
+    found = _read(folder, "", check)
     if not found:
         raise UsageError(f"{folder} holds no prompts, such as ircot/reason{SUFFIX}")
     return found
 
 
-def _read(folder: Traversable, before: str) -> dict[str, TemplateFile]:
+def _accept(path: str, place: str) -> None:
+    """Of a set that is shipped, every file is right."""
+
+
+def _read(
+    folder: Traversable, before: str, check: Callable[[str, str], None] = _accept
+) -> dict[str, TemplateFile]:
+    """The files below a folder; `check` gets the path in the set and the place of each before it is
+    read, so that a wrong folder is not read through."""
     found: dict[str, TemplateFile] = {}
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+    try:
+        entries = sorted(folder.iterdir(), key=lambda each: each.name)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read: {error.strerror}") from None
+    for each in entries:
         if each.name.startswith((".", "__")) or each.name == README:
             continue
         path = f"{before}{each.name}"
         if each.is_dir():
-            found |= _read(each, f"{path}/")
+            found |= _read(each, f"{path}/", check)
             continue
+        check(path, str(each))
         try:
             found[path] = TemplateFile(str(each), each.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:

@@ -25,6 +25,7 @@ from jinja2 import (
     meta,
     nodes,
 )
+from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.runtime import Context, LoopContext
@@ -36,7 +37,11 @@ from hopscope.runtime.types import Message, Passage, Prompt, Role
 
 REPLY: Final = "reply"
 ROLES: tuple[Role, ...] = get_args(Role)
-_SAFE = (Passage, LoopContext)
+SHOWN = frozenset(Passage.model_fields) | {"key", "content_hash"}
+"""What templates see of a passage: its methods could read files and run code."""
+LONGEST = 1_000_000
+"""Characters, or items of a list, that an expression may repeat."""
+POWER = 100
 _SAID = "messages of this prompt"
 """The name of the list of messages, which no template can write."""
 
@@ -65,13 +70,29 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     """The sandbox, which takes half of a rendering to look at passages and loops again and again:
     all that these show is safe."""
 
+    intercepted_binops = frozenset({"*", "**"})
+
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if type(obj) in _SAFE and not attribute.startswith("_"):
+        if (type(obj) is Passage and attribute in SHOWN) or (
+            type(obj) is LoopContext and not attribute.startswith("_")
+        ):
             try:
                 return getattr(obj, attribute)
             except AttributeError:
                 pass
         return super().getattr(obj, attribute)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if isinstance(obj, Passage):
+            return attr in SHOWN
+        return not isinstance(obj, type) and super().is_safe_attribute(obj, attr, value)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        sizes = [each if isinstance(each, int | float) else len(each) for each in (left, right)]
+        most = POWER if operator == "**" else LONGEST
+        if max(map(abs, sizes)) > most or abs(sizes[0] * sizes[1]) > most:
+            raise SecurityError(f"{operator} makes something too large for a prompt")
+        return super().call_binop(context, operator, left, right)
 
 
 class Templates:

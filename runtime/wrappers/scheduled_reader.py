@@ -220,6 +220,8 @@ class ScheduledReader(ForwardingReader):
         try:
             complete = self._ongoing.advance()
         except Exception:
+            complete = None  # out of this block the memory of the failed pass is free again
+        if complete is None:
             calls = list(self._joined.values())
             self._ongoing = self._joins.ongoing()
             for call in calls:
@@ -276,11 +278,13 @@ class ScheduledReader(ForwardingReader):
             answers = ask([call.requests[place] for call, place in batch], **dict(options))
             answered = list(zip(batch, answers, strict=True))
         except Exception as error:
-            if len(calls) > 1:
-                for call in calls:
-                    self._compute([(one, place) for one, place in batch if one is call])
+            if len(calls) == 1:
+                self._fail(calls[0], error)
                 return
-            self._fail(calls[0], error)
+            answered = None  # out of this block the memory of the failed batch is free again
+        if answered is None:
+            for call in calls:
+                self._compute([(one, place) for one, place in batch if one is call])
             return
         for (call, place), answer in answered:
             call.answers[place] = answer

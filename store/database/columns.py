@@ -27,6 +27,10 @@ LARGEST = 100_000_000
 """Bytes of a compressed value when it is opened."""
 
 
+class DamagedBytesError(ValueError):
+    """Bytes of the database are not those that were written."""
+
+
 class AnyText(TypeDecorator[str]):
     """Text that may hold NUL, which PostgreSQL refuses: it is stored as ESC 0, ESC as ESC ESC.
     Other text is stored unchanged. Unpaired surrogates, which no record holds, are replaced, so
@@ -109,16 +113,18 @@ class Deflated(TypeDecorator[Any]):
         return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), level=9)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
-        """Raises ValueError where the bytes were damaged, or would fill the memory."""
+        """Raises DamagedBytesError where the bytes were damaged, or would fill the memory."""
         if value is None:
             return None
         opened = zlib.decompressobj()
         try:
             text = opened.decompress(value, LARGEST)
         except zlib.error as error:
-            raise ValueError(f"compressed bytes are damaged: {error}") from None
+            raise DamagedBytesError(f"compressed bytes are damaged: {error}") from None
         if not opened.eof:
-            raise ValueError(f"compressed bytes are cut, or more than {LARGEST:,} when opened")
+            raise DamagedBytesError(
+                f"compressed bytes are cut, or more than {LARGEST:,} when opened"
+            )
         return json.loads(text)
 
 

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError, StatementErro
 
 from hopscope.runtime.errors import StoreError, UnstorableError, UsageError
 from hopscope.runtime.validation import problem
+from hopscope.store.database.columns import DamagedBytesError
 from hopscope.store.database.location import display, unchanging
 
 LOCK_SECONDS = 60
@@ -129,6 +130,8 @@ class Database:
         except ValidationError as error:
             reason = f"a row has changed since it was written: {problem(error.errors()[0])}"
             raise StoreError(f"the database {self.name} is damaged: {reason}") from error
+        except DamagedBytesError as error:
+            raise StoreError(f"the database {self.name} is damaged: {error}") from error
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
             kind = UnstorableError if _of_values(error) else StoreError
             raise kind(self._message(error)) from error

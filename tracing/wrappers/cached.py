@@ -56,6 +56,8 @@ class _Memory(Generic[Request, Response]):
 
 
 BRANCHES = 2_000
+RENDERED = 2_000
+"""Rendered prompts kept in memory: one takes some 30 KB."""
 """Branch responses kept in memory: each holds many branches."""
 
 
@@ -68,7 +70,7 @@ class CachedReader(ForwardingReader):
         self._scored: _Memory[ScoreRequest, Scored] = _Memory(size)
         self._drawn: _Memory[tuple[GenerationRequest, int], list[Generation]] = _Memory(size)
         self._branches: _Memory[BranchRequest, list[Branch]] = _Memory(min(size, BRANCHES))
-        self._rendered: _Memory[GenerationRequest, tuple[int, ...]] = _Memory(size)
+        self._rendered: _Memory[GenerationRequest, tuple[int, ...]] = _Memory(min(size, RENDERED))
         if (render := self.prompt_ids) is not None:
             self.prompt_ids = lambda request: self._rendered.answer(
                 [request], lambda new: [render(each) for each in new]

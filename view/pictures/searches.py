@@ -41,7 +41,7 @@ def spec(table: Row, *, experiment: str) -> Spec:
     colour = field("system", "N", "", scale={"scheme": "tableau10"})
     return specification(
         f"Worth by number of the search in {experiment}",
-        f"Mean credit of the first to search number {last} of a run, by rule and workflow."
+        f"Mean credit of searches 1 to {last} of a run, by rule and workflow."
         if drawn
         else f"no search of {experiment} was measured",
         drawn,

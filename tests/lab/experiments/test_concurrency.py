@@ -22,7 +22,7 @@ def reader() -> Any:
 
 
 def situation(reader: str | None = "tiny", questions: int = 1000, **others: Any) -> Situation:
-    known = {"foreign": False, "timed": False, **others}
+    known = {"foreign": False, "served": False, "timed": False, **others}
     return Situation(Spec.parse(reader) if reader else None, questions=questions, **known)
 
 
@@ -30,14 +30,16 @@ def situation(reader: str | None = "tiny", questions: int = 1000, **others: Any)
     ("now", "free_bytes", "threads", "reason"),
     [
         (situation(), 64 * GB, 64, "a local model"),
-        (situation(questions=20), 64 * GB, 20, "questions"),
-        (situation(questions=0), 64 * GB, 1, "questions"),
+        (situation(questions=20), 64 * GB, 20, "as many as there are"),
+        (situation(questions=0), 64 * GB, 1, "as many as there are"),
         # Keys and values of a row: 2 sides, 6 layers, 192 numbers, 4 bytes, 2,048 tokens: 18.9 MB.
         (situation(), GB, 26, "memory"),
         (situation(workers=4), GB, 6, "memory"),
         (situation(), 10_000, 1, "memory"),
         (situation(), 0, 1, "memory"),
         (situation("openai:http://localhost#m"), 0, 8, "a server"),
+        (situation(served=True), 64 * GB, 8, "a server"),
+        (situation(served=True, workers=4), GB, 6, "memory"),
         (situation("elsewhere"), 64 * GB, 1, "the reader elsewhere may not bear threads"),
         (situation(None), 64 * GB, 1, "parts that are not Hopscope's may not bear threads"),
         (situation(foreign=True), 64 * GB, 1, "parts that are not Hopscope's may not bear threads"),

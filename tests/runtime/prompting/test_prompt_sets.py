@@ -28,7 +28,7 @@ def written(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def problem(folder: Path) -> str:
+def problem(folder: Path | str) -> str:
     with pytest.raises(UsageError) as caught:
         loading.load(str(folder))
     return str(caught.value)
@@ -70,6 +70,38 @@ def test_passages_make_no_messages_and_run_nothing() -> None:
     assert [message.role for message in made.messages] == ["system", "user"]
     assert made.messages[0].content.endswith(f"Doc 1 ({HOSTILE.title}): {HOSTILE.text}")
     assert made.messages[1].content == "Question: {{ 7 * 7 }}\nGive only the answer."
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "passages[0].parse_raw",
+        "passages[0]['parse_raw']",
+        "(passages[0]|attr('parse_raw'))",
+        "(passages|map(attribute='parse_raw')|first)",
+        "passages[0].model_copy",
+        "passages[0].parse_file",
+    ],
+)
+def test_a_template_reaches_no_method_of_a_passage(method: str, tmp_path: Path) -> None:
+    """pydantic's could open a pickle, which runs code."""
+    ran = tmp_path / "ran"
+    pickled = f"cos\\nsystem\\n(S'touch {ran}'\\ntR."
+    called = f'{{{{ {method}("{pickled}", proto="pickle", allow_pickle=True) }}}}'
+    told = problem(
+        written(
+            tmp_path / "set",
+            naive__answer="{% user %}{% if passages %}" + called + "{% endif %}{% enduser %}",
+        )
+    )
+    assert "answer.jinja, line 1: " in told
+    assert not ran.exists()
+
+
+def test_a_wrong_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(b"\xff" * 100)
+    assert "no prompt is called notes.txt" in problem(tmp_path)
+    assert "no folder of prompts at ~nobody-of-that-name/x" in problem("~nobody-of-that-name/x")
 
 
 def test_demonstrations_stand_before_the_question(tmp_path: Path) -> None:
@@ -114,6 +146,8 @@ def test_line_breaks_and_inline_messages_are_as_written(tmp_path: Path) -> None:
         ("naive__answer", "\n{% include 'shared/asks.jinja' %}", "line 2: no prompt is called sha"),
         ("naive__answer", "{% include '../../x' %}", "line 1: no prompt is called ../../x"),
         ("naive__answer", "{% user %}{{ question.__class__ }}{% enduser %}", "line 1: "),
+        ("naive__answer", "{% user %}{{ 'a' * 10**10 }}{% enduser %}", "line 1: "),
+        ("naive__answer", "{% user %}{{ 'a' * 9999999 }}{% enduser %}", "too large for a prompt"),
         ("shared__steps", "\n{{ 1 / 0 }}", "steps.jinja, line 2: ZeroDivisionError"),
         ("naive__answer", "{% reply %}a{% endreply %}{% user %}b{% enduser %}", "one reply"),
         ("react__act", "{% tools %}[]{% endtools %}{% user %}a{% enduser %}", "search is missing"),
@@ -154,6 +188,10 @@ def test_a_recorded_set_must_be_the_same(tmp_path: Path) -> None:
     assert loading.load(name).name == name
     assert name.startswith(f"{folder}#")
     written(tmp_path, naive__answer=ASKED.replace("Q:", "Question:"))
+    assert loading.load(name).render("naive/answer", question="Who?").messages[-1].content == (
+        "Q: Who?\nA:"
+    )  # a run that began goes on as it began
+    loading._recorded.cache_clear()
     with pytest.raises(UsageError, match="are not those that were recorded"):
         loading.load(name)
 
