@@ -37,8 +37,8 @@ Data = Annotated[
     str | None,
     typer.Argument(
         metavar="DATA",
-        help="The questions: a file of HotpotQA, 2WikiMultiHopQA, MuSiQue, FlashRAG, MS MARCO, TREC "
-        "(queries or topics) or Hopscope's own format, or hopland:dev, hopland:test.",
+        help="The questions: a file of HotpotQA, 2WikiMultiHopQA, MuSiQue, FlashRAG, MS MARCO, "
+        "TREC (queries or topics) or Hopscope's own format, or hopland:dev, hopland:test.",
         envvar="HOPSCOPE_EVAL_DATA",
     ),
 ]

@@ -62,7 +62,8 @@ class QuestionFile:
         remedies = {
             Need.ANSWERS: "no question has gold answers: add a field answers",
             Need.GOLD: "no question has gold passages: give its passages with is_supporting, or "
-            "titles under supporting with --corpus, or --qrels FILE with --corpus, or a lower --grade",
+            "titles under supporting with --corpus, or --qrels FILE with --corpus, or a "
+            "lower --grade",
             Need.CHAINS: "no question has two gold passages or more",
             Need.PASSAGES: "the corpus cannot list its passages: give the folder of an index of "
             "kind bm25, dense or lucene, or a file whose questions have passages",

@@ -62,7 +62,8 @@ def spec(table: Row, *, experiment: str, quality: str = "f1", cost: str = COST) 
     hues = {"condition": {"test": "datum.frontier", "value": MORE}, "value": LESS}
     return specification(
         f"{names['y']} against {names['x']} in {experiment}",
-        f"{names['y']} and {names['x']} of {len(drawn)} system{'s' * (len(drawn) != 1)}; on the frontier: {best}."
+        f"{names['y']} and {names['x']} of {len(drawn)} system{'s' * (len(drawn) != 1)}; "
+        f"on the frontier: {best}."
         if drawn
         else f"{quality} and {cost} of {experiment} were not measured",
         drawn,
