@@ -54,8 +54,13 @@ def test_the_table_behind_a_picture_leads_where_its_marks_do(client: TestClient)
     assert address is not None
     assert f'<a href="{address.replace("&", "&amp;")}">its runs</a>' in page
     assert page.count(">its runs</a>") == len(cells(client))
-    for figure in ("workflows", "trust", "frontier", "searches"):
-        assert ">its runs</a>" in client.get(f"/fragments/{figure}/{experiment.NAME}").text
+    for figure, told in (
+        ("workflows", "its runs"),
+        ("trust", "the run"),
+        ("frontier", "its runs"),
+        ("searches", "its runs"),
+    ):
+        assert f">{told}</a>" in client.get(f"/fragments/{figure}/{experiment.NAME}").text
 
 
 def test_a_step_of_a_run_is_led_to_on_its_page(client: TestClient, run: str) -> None:
