@@ -10,6 +10,7 @@ error. A worker ends when the process that started it ends.
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -96,6 +97,14 @@ class _Worker:
     """Items that it processes concurrently; 0 until it is ready."""
     items: dict[int, ClaimedItem] = field(default_factory=dict)
     """Its unfinished items, by ticket."""
+    again: deque[ClaimedItem] = field(default_factory=deque)
+    """Items that died with the worker before it. They are processed one at a time, so that only
+    the one that kills its worker fails."""
+
+    @property
+    def room(self) -> int:
+        """Number of further items that it can take."""
+        return 0 if self.again else self.threads - len(self.items)
 
 
 class Pool:
@@ -152,16 +161,18 @@ class Pool:
     @property
     def idle(self) -> int:
         """Number of further items that the workers can take."""
-        return sum(worker.threads - len(worker.items) for worker in self._workers)
+        return sum(worker.room for worker in self._workers)
 
     @property
     def busy(self) -> int:
         """Number of submitted items that have not come back."""
-        return sum(len(worker.items) for worker in self._workers)
+        return sum(len(worker.items) + len(worker.again) for worker in self._workers)
 
     def submit(self, claimed: ClaimedItem) -> None:
         """Hand an item to the worker that can take most."""
-        worker = max(self._workers, key=lambda w: w.threads - len(w.items))
+        self._send(max(self._workers, key=lambda worker: worker.room), claimed)
+
+    def _send(self, worker: _Worker, claimed: ClaimedItem) -> None:
         ticket = next(self._tickets)
         worker.items[ticket] = claimed
         try:
@@ -190,6 +201,8 @@ class Pool:
                     raise (UsageError if message.usage else HopscopeError)(message.message)
                 else:
                     results.append((worker.items.pop(message.ticket), message.done))
+                if worker.again and worker.threads and not worker.items:
+                    self._send(worker, worker.again.popleft())
         return results
 
     def close(self) -> None:
@@ -225,12 +238,18 @@ class Pool:
         worker.threads = ready.at_once.threads
 
     def _replace(self, worker: _Worker) -> list[FinishedItem] | list[LoadFailure]:
-        """Start a new worker in place of a dead one; returns its unfinished items as failed."""
+        """Start a new worker in place of a dead one. Its only unfinished item has failed; of
+        several, any may have killed it, and the new worker processes them again."""
         worker.process.join()
         code = worker.process.exitcode
         if not worker.threads:
             return [LoadFailure(f"a worker ended with exit code {code} before it was ready", False)]
-        self._workers[self._workers.index(worker)] = self._start()
+        successor = self._start()
+        successor.again, worker.again = worker.again, deque()
+        self._workers[self._workers.index(worker)] = successor
+        if len(worker.items) > 1:
+            successor.again.extendleft(reversed(worker.items.values()))
+            return []
         message = f"its worker process ended with exit code {code}"
         if code == -signal.SIGKILL:
             message += (
