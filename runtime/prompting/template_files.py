@@ -70,11 +70,8 @@ def of_folder(folder: Path) -> dict[str, TemplateFile]:
         if path not in known_files and not demonstrates and not own:
             meant = did_you_mean(path, known_files)
             raise UsageError(
-                f"{place}, line 1: no prompt is called {path.removesuffix(SUFFIX)}{meant} "
-                f"Files of other names go into {OWN}/"
-                if meant
-                else f"{place}, line 1: no prompt is called {path.removesuffix(SUFFIX)}; "
-                f"files of other names go into {OWN}/"
+                f"{place}, line 1: no prompt is called {path.removesuffix(SUFFIX)} (files of other "
+                f"names go into {OWN}/){meant}"
             )
 
     found = _read(folder, "", check)

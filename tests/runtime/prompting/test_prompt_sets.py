@@ -132,7 +132,12 @@ def test_line_breaks_and_inline_messages_are_as_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("naive__anser", ASKED, "anser.jinja, line 1: no prompt is called naive/anser; did you"),
+        (
+            "naive__anser",
+            ASKED,
+            "anser.jinja, line 1: no prompt is called naive/anser (files of other names go into "
+            "own/); did you",
+        ),
         ("naive__notes.txt", "", "notes.txt, line 1: no prompt is called"),
         (
             "naive__answer",
