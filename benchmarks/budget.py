@@ -7,18 +7,22 @@ without an answer; the same holds for all policies. The workflow runs with at mo
 retrievals, so the result of every policy is known. The cost of all signals counts.
 
     python benchmarks/budget.py [--limit 1000] [--train 1000] [--seed 0] [--seeds 3]
-                                [--workflow ircot] [--cached 1] [--only POLICY ...] [--json]
+                                [--workflow ircot] [--cached 1] [--threads 32] [--only POLICY ...]
+                                [--json]
 
 `--cached` is what a prompt token counts that an earlier request of the same run has left in the
-reader's cache. `--only` tries these policies besides the learned ones.
+reader's cache. `--threads` questions share the reader's passes. `--only` tries these policies
+besides the learned ones.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from math import exp
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,7 +30,7 @@ from hopscope.api import parts
 from hopscope.api.views.render import out
 from hopscope.lab.budget import fit
 from hopscope.lab.budget.frontier import FrontierComparison, Sweep, grid, summary
-from hopscope.lab.budget.paths import Path, moments, path
+from hopscope.lab.budget.paths import moments, path
 from hopscope.lab.budget.questions import Posed, mixture
 from hopscope.lab.budget.stored import Walked
 from hopscope.lab.budget.sweeps import SETTINGS, Swept, sweep
@@ -36,6 +40,7 @@ from hopscope.runtime.ports import Reader
 from hopscope.runtime.retrievers import bm25
 from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Run
+from hopscope.runtime.wrappers.scheduled_reader import ScheduledReader
 from hopscope.tracing.policies import fixed
 from hopscope.tracing.wrappers.cached import CachedReader
 
@@ -45,6 +50,8 @@ READERS = {"search_agent": f"{parts.TINY}:search"}
 UNITS: tuple[Literal["tokens", "retrievals"], ...] = ("tokens", "retrievals")
 WORKFLOWS = ("ircot", "iter_retgen", "self_ask", "flare", "search_agent")
 RESAMPLES = 1000
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 class QuestionPath(NamedTuple):
@@ -74,36 +81,57 @@ def worth(result: Run, threshold: float) -> float:
     )
 
 
-def collect(world: int, count: int, workflow: str, reader: Reader) -> list[QuestionPath]:
+class Together:
+    """A reader whose passes several questions share."""
+
+    def __init__(self, inner: Reader, threads: int) -> None:
+        self.reader = CachedReader(inner, size=1_000_000)
+        self._pool = ThreadPoolExecutor(threads)
+
+    def map(self, name: str, of: Callable[[Given], Made], each: Sequence[Given]) -> Iterator[Made]:
+        """In order, with a count on the screen."""
+        for number, made in enumerate(self._pool.map(of, each), start=1):
+            print(f"\r{name} {number} of {len(each)}", end="", file=sys.stderr)
+            yield made
+        print(file=sys.stderr)
+
+
+@contextmanager
+def together(named: str, threads: int) -> Iterator[Together]:
+    with ScheduledReader(parts.reader(named), callers=threads) as shared:
+        yield Together(shared, threads)
+
+
+def collect(world: int, count: int, workflow: str, by: Together) -> list[QuestionPath]:
     made = mixture(world, count)
     deps = Deps(
-        reader=reader,
+        reader=by.reader,
         retriever=bm25.from_passages(made.passages, name=f"hopland-{world}"),
         capture_content=False,
     )
     built = parts.workflow(workflow, {})
-    found = []
-    for number, posed in enumerate(made.questions, start=1):
-        print(f"\r{world}: question {number} of {count}", end="", file=sys.stderr)
+
+    def runs(posed: Posed) -> QuestionPath:
         native = run(built, posed.question, deps)
         if native.status != "ok":
             raise SystemExit(f"{posed.question.text}: {native.error}")
         retrievals = len(moments(native))
         limits = (fixed.build(k=k) for k in range(retrievals))
         shorter = (run(built, posed.question, Deps(**{**vars(deps), "policy": p})) for p in limits)
-        found.append(QuestionPath(posed, (*shorter, native)))
-    print(file=sys.stderr)
-    return found
+        return QuestionPath(posed, (*shorter, native))
+
+    return [*by.map(f"world {world}, question", runs, made.questions)]
 
 
 def walks(
-    asked: Sequence[QuestionPath], reader: Reader, threshold: float, cached: float
+    asked: Sequence[QuestionPath], by: Together, threshold: float, cached: float
 ) -> list[Walked]:
-    def of(each: QuestionPath) -> Path:
+    def walk(each: QuestionPath) -> Walked:
         right, need = (lambda r: worth(r, threshold)), each.posed.need
-        return path(each.runs, reader, right, need, cached=cached)
+        found = path(each.runs, by.reader, right, need, cached=cached)
+        return Walked(found, tuple(moments(each.runs[-1])))
 
-    return [Walked(of(each), tuple(moments(each.runs[-1]))) for each in asked]
+    return [*by.map("signals of question", walk, asked)]
 
 
 def best_threshold(asked: Sequence[QuestionPath]) -> float:
@@ -128,13 +156,17 @@ def means(each: Sweep) -> list[dict[str, Any]]:
 
 
 def measure(seed: int, given: argparse.Namespace) -> dict[str, Any]:
-    workflow, cached = given.workflow, given.cached
-    reader = CachedReader(parts.reader(READERS.get(workflow, parts.TINY)), size=1_000_000)
-    learning = collect(OTHER + seed, given.train, workflow, reader)
+    with together(READERS.get(given.workflow, parts.TINY), given.threads) as by:
+        return measured(seed, given, by)
+
+
+def measured(seed: int, given: argparse.Namespace, by: Together) -> dict[str, Any]:
+    workflow, cached, reader = given.workflow, given.cached, by.reader
+    learning = collect(OTHER + seed, given.train, workflow, by)
     threshold = best_threshold(learning)
-    learned = [each.path for each in walks(learning, reader, threshold, cached)]
-    asked = collect(OWN + seed, given.limit, workflow, reader)
-    judged = walks(asked, reader, threshold, cached)
+    learned = [each.path for each in walks(learning, by, threshold, cached)]
+    asked = collect(OWN + seed, given.limit, workflow, by)
+    judged = walks(asked, by, threshold, cached)
     swept = sweep(
         judged,
         reader,
@@ -199,6 +231,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="so many seeds from that on")
     parser.add_argument("--workflow", choices=WORKFLOWS, default="ircot")
     parser.add_argument("--cached", type=float, default=1.0, help="weight of a cached token")
+    parser.add_argument("--threads", type=int, default=32, help="questions at a time")
     parser.add_argument("--only", action="append", choices=[*SETTINGS])
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

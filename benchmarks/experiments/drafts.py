@@ -1,7 +1,7 @@
 """Gates that go by a draft against a coin, over tokens, with the kept part of prompts counted less.
 
     PYTHONPATH=benchmarks python benchmarks/experiments/drafts.py [--limit 200] [--train 60]
-        [--seed 0] [--workflow ircot] [--cached 1 --cached 0.1 --cached 0] [--json]
+        [--seed 0] [--threads 32] [--workflow ircot] [--cached 1 --cached 0.1 --cached 0] [--json]
 
 Questions, worlds and abstentions are those of `benchmarks/budget.py`. A draft's prompt is one that
 the reader has just read, but for its last line, so with a prefix cache a draft takes its own tokens
@@ -19,7 +19,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from budget import OTHER, OWN, RESAMPLES, QuestionPath, best_threshold, collect, worth
+from budget import (
+    OTHER,
+    OWN,
+    RESAMPLES,
+    QuestionPath,
+    Together,
+    best_threshold,
+    collect,
+    together,
+    worth,
+)
 
 from hopscope.api import parts
 from hopscope.lab.budget.ends import own_tokens
@@ -32,7 +42,6 @@ from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import Usage
 from hopscope.tracing import policies
 from hopscope.tracing.signals.draft import draft
-from hopscope.tracing.wrappers.cached import CachedReader
 from hopscope.tracing.wrappers.metered import MeteredReader
 from hopscope.tracing.wrappers.prefix_counting import PrefixCountingReader
 
@@ -93,10 +102,15 @@ def swept(
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
-    reader = CachedReader(parts.reader(parts.TINY), size=1_000_000)
-    learning = collect(OTHER + given.seed, given.train, given.workflow, reader)
+    with together(parts.TINY, given.threads) as by:
+        return measured(given, by)
+
+
+def measured(given: argparse.Namespace, by: Together) -> dict[str, Any]:
+    reader = by.reader
+    learning = collect(OTHER + given.seed, given.train, given.workflow, by)
     threshold = best_threshold(learning)
-    judged = collect(OWN + given.seed, given.limit, given.workflow, reader)
+    judged = collect(OWN + given.seed, given.limit, given.workflow, by)
     found = [asked(each, reader) for each in judged]
     right = [[worth(run, threshold) for run in each.path.runs] for each in found]
     placed = {
@@ -149,6 +163,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workflow", choices=["ircot", "self_ask"], default="ircot")
     parser.add_argument("--cached", type=float, action="append")
+    parser.add_argument("--threads", type=int, default=32, help="questions at a time")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     given.cached = given.cached or [1.0, 0.1, 0.0]

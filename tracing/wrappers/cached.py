@@ -55,9 +55,9 @@ class _Memory(Generic[Request, Response]):
         return [responses[request] for request in requests]
 
 
-BRANCHES = 2_000
 RENDERED = 2_000
 """Rendered prompts kept in memory: one takes some 30 KB."""
+BRANCHES = 2_000
 """Branch responses kept in memory: each holds many branches."""
 
 
