@@ -14,7 +14,7 @@ from hopscope.lab.budget import classify, fit
 from hopscope.lab.budget.calibrate import calibrate
 from hopscope.lab.budget.fit import Fitting
 from hopscope.lab.budget.frontier import FrontierComparison, Sweep, compare
-from hopscope.lab.budget.paths import Path, Simulated, simulate
+from hopscope.lab.budget.paths import Path, simulate
 from hopscope.lab.budget.stored import Walked
 from hopscope.runtime import components
 from hopscope.runtime.errors import ReaderError, UsageError
@@ -96,16 +96,10 @@ def sweep(
     for name, values in settings.items():
         progress(name)
         try:
-            rows = [
-                _simulated(
-                    name, setting, [_built(name, setting)] * len(walked), walked, reader, cached
-                )
-                for setting in values
-            ]
+            tried = {setting: [_built(name, setting)] * len(walked) for setting in values}
+            found.append(_simulated(name, tried, walked, reader, cached))
         except ReaderError as error:
             missing[name] = str(error)
-            continue
-        found.append(_joined(name, rows))
     half = np.random.default_rng(seed).permutation(len(paths)) % 2
     dealt = [[p for p, h in zip(paths, half, strict=True) if h != own] for own in (0, 1)]
     others = [list(train)] if train else dealt
@@ -116,11 +110,11 @@ def sweep(
         except UsageError as error:
             missing[name] = str(error)
             continue
-        rows = []
-        for place, (setting, _) in enumerate(learned[0]):
-            chosen = [learned[h % len(learned)][place][1] for h in half]
-            rows.append(_simulated(name, setting, chosen, walked, reader, cached))
-        found.append(_joined(name, rows))
+        tried = {
+            setting: [learned[h % len(learned)][place][1] for h in half]
+            for place, (setting, _) in enumerate(learned[0])
+        }
+        found.append(_simulated(name, tried, walked, reader, cached))
     return Swept(
         never=_ends("never", paths, lambda p: 0),
         native=_ends("native", paths, lambda p: p.retrievals),
@@ -130,11 +124,6 @@ def sweep(
     )
 
 
-class _Row(NamedTuple):
-    setting: str
-    done: list[Simulated]
-
-
 def _built(name: str, setting: str) -> Policy:
     policy: Policy = components.named(policies, Spec(name, setting))()
     return policy
@@ -142,29 +131,21 @@ def _built(name: str, setting: str) -> Policy:
 
 def _simulated(
     name: str,
-    setting: str,
-    chosen: Sequence[Policy],
+    tried: Mapping[str, Sequence[Policy]],
     walked: Sequence[Walked],
     reader: Reader,
     cached: float,
-) -> _Row:
-    return _Row(
-        f"{name}:{setting}" if setting else name,
-        [
-            simulate(policy, each.path, each.moments, reader, cached=cached)
-            for policy, each in zip(chosen, walked, strict=True)
-        ],
-    )
-
-
-def _joined(name: str, rows: Sequence[_Row]) -> Sweep:
-    return Sweep(
-        name,
-        tuple(row.setting for row in rows),
-        np.array([[each.tokens for each in row.done] for row in rows], float),
-        np.array([[each.utility for each in row.done] for row in rows], float),
-        np.array([[each.stop for each in row.done] for row in rows], float),
-    )
+) -> Sweep:
+    """At each setting, the policy of each question. One question goes through all settings before
+    the next one, as they ask the reader the same and it keeps only what was rendered lately."""
+    done = [
+        [simulate(policy, each.path, each.moments, reader, cached=cached) for policy in policies]
+        for each, *policies in zip(walked, *tried.values(), strict=True)
+    ]
+    figures = [[(each.tokens, each.utility, each.stop) for each in row] for row in done]
+    tokens, utilities, stops = np.array(figures, float).transpose(2, 1, 0)
+    labels = tuple(f"{name}:{setting}" if setting else name for setting in tried)
+    return Sweep(name, labels, tokens, utilities, stops)
 
 
 def _ends(name: str, paths: Sequence[Path], stop: Callable[[Path], int]) -> Sweep:
