@@ -21,6 +21,7 @@ UNWANTED = ("*/*", "consolidated*")
 """Repositories repeat their weights in other formats, in subfolders or as consolidated files."""
 ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 WHOLE_MODEL = ("model.safetensors", "model.safetensors.index.json")
+_BASE = "name the base model: hf:BASE,adapter=ADAPTER"
 GGUF = (
     "llama.cpp's server reads GGUF files: start llama-server -m FILE, then take "
     "--reader openai:http://127.0.0.1:8080/v1#MODEL"
@@ -60,6 +61,48 @@ def locate(model: str, revision: str | None = None, *, adapters: bool = False) -
         UsageError: the model is missing, or its form cannot be loaded.
         MissingExtraError: the libraries that load it are not installed.
     """
+    folder, name = _named(model, revision)
+    if adapters and is_adapter(folder):
+        return _adapted(folder, name)
+    if problem := defect(folder):
+        if Path(model).expanduser().is_dir():
+            raise UsageError(f"model folder {model}: {problem}")
+        raise UsageError(
+            f"model {model} as downloaded: {problem}; if the download was cut short, repeat it: "
+            f"hf download {model}"
+        )
+    return Checkpoint(folder, name)
+
+
+def locate_adapted(model: str, adapter: str, revision: str | None = None) -> Checkpoint:
+    """The checkpoint of a base model with a LoRA adapter, whatever base the adapter names.
+
+    Args:
+        model: the base model, a folder or hub id.
+        adapter: likewise.
+        revision: the base model's branch, tag or commit on the hub.
+
+    Raises:
+        UsageError, MissingExtraError: as `locate`.
+    """
+    folder, name = _named(adapter)
+    if not (folder / ADAPTER).is_file():
+        raise UsageError(
+            f"adapter {adapter}: it has no {ADAPTER}; give a folder that peft's save_pretrained "
+            "wrote"
+        )
+    _checked(folder, name)
+    base = locate(model, revision)
+    return Checkpoint(base.folder, f"{name}+{base.name}", folder)
+
+
+def _named(model: str, revision: str | None = None) -> tuple[Path, str]:
+    """The folder of a model or adapter, and its name.
+
+    Raises:
+        UsageError: there is none.
+        MissingExtraError: the libraries that load it are not installed.
+    """
     if not model.strip():
         raise UsageError("no model is named; give a folder or a hub id")
     require(f"the model {model}")
@@ -67,24 +110,12 @@ def locate(model: str, revision: str | None = None, *, adapters: bool = False) -
     if folder.is_dir():
         if revision is not None:
             raise UsageError(f"{model} is a local folder; a revision is for models on the hub")
-        name = f"{folder.resolve().name}@{fingerprint(folder)}"
-        if adapters and is_adapter(folder):
-            return _adapted(folder, name)
-        if problem := defect(folder):
-            raise UsageError(f"model folder {model}: {problem}")
-        return Checkpoint(folder, name)
+        return folder, f"{folder.resolve().name}@{fingerprint(folder)}"
     if folder.exists():
         what = GGUF if folder.suffix == ".gguf" else "give the folder that holds the model"
         raise UsageError(f"{model} is a file; {what}")
     folder = _from_hub(model, revision)
-    if adapters and is_adapter(folder):
-        return _adapted(folder, f"{model}@{folder.name[:12]}")
-    if problem := defect(folder):
-        raise UsageError(
-            f"model {model} as downloaded: {problem}; if the download was cut short, repeat it: "
-            f"hf download {model}"
-        )
-    return Checkpoint(folder, f"{model}@{folder.name[:12]}")
+    return folder, f"{model}@{folder.name[:12]}"
 
 
 def is_adapter(folder: Path) -> bool:
@@ -95,16 +126,33 @@ def is_adapter(folder: Path) -> bool:
 
 
 def _adapted(folder: Path, name: str) -> Checkpoint:
-    """The base model of an adapter, together with the adapter."""
+    """An adapter, together with the base model that it names."""
+    base, revision = _checked(folder, name)
+    if not isinstance(base, str) or not base.strip():
+        raise UsageError(f"adapter {name}: its {ADAPTER} names no base model; {_BASE}")
+    local = Path(base).expanduser().is_dir()
+    try:
+        checkpoint = locate(base, None if local or not isinstance(revision, str) else revision)
+    except UsageError as error:
+        raise UsageError(
+            f"adapter {name}: its base model is not at hand: {error}; {_BASE}"
+        ) from error
+    return Checkpoint(checkpoint.folder, f"{name}+{checkpoint.name}", folder)
+
+
+def _checked(folder: Path, name: str) -> tuple[Any, Any]:
+    """The base model and its revision as the adapter's configuration names them.
+
+    Raises:
+        UsageError: it is not LoRA's, or its weights are not safetensors.
+    """
     try:
         given = _object(folder / ADAPTER)
-        kind, base, revision = (
-            given.get(k) for k in ("peft_type", "base_model_name_or_path", "revision")
-        )
     except ValueError:
         raise UsageError(
             f"adapter {name}: its {ADAPTER} is damaged; save the adapter again with save_pretrained"
         ) from None
+    kind = given.get("peft_type")
     if kind != "LORA":
         raise UsageError(
             f"adapter {name} is of the kind {kind}; only LORA can be merged and read; merge it "
@@ -116,20 +164,7 @@ def _adapted(folder: Path, name: str) -> Checkpoint:
             "the file from where the adapter was trained, or save the adapter again with "
             "save_pretrained"
         )
-    if not isinstance(base, str) or not base.strip():
-        raise UsageError(
-            f"adapter {name}: {ADAPTER} names no base model; write its folder or hub id there as "
-            "base_model_name_or_path"
-        )
-    local = Path(base).expanduser().is_dir()
-    try:
-        checkpoint = locate(base, None if local or not isinstance(revision, str) else revision)
-    except UsageError as error:
-        raise UsageError(
-            f"adapter {name}: its base model is not at hand: {error}; {ADAPTER} names it in "
-            "base_model_name_or_path"
-        ) from error
-    return Checkpoint(checkpoint.folder, f"{name}+{checkpoint.name}", folder)
+    return given.get("base_model_name_or_path"), given.get("revision")
 
 
 def _object(file: Path) -> dict[str, Any]:
@@ -151,8 +186,8 @@ def defect(folder: Path) -> str | None:
     """The reason why a folder cannot be loaded, or None."""
     if is_adapter(folder):
         return (
-            "it is an adapter without its base model, which only the reader hf merges; merge it "
-            "with peft (merge_and_unload) and save_pretrained"
+            "it is an adapter without its base model, which only the reader hf merges "
+            "(hf:BASE,adapter=ADAPTER); merge it with peft (merge_and_unload) and save_pretrained"
         )
     if not (folder / "config.json").is_file():
         if next(folder.glob("*.gguf"), None):
@@ -244,7 +279,8 @@ def _from_hub(model: str, revision: str | None) -> Path:
 
     try:
         folder = snapshot(cached=True)
-        if defect(folder) is None:
+        adapter = is_adapter(folder) and (folder / ADAPTER_WEIGHTS).is_file()
+        if adapter or defect(folder) is None:
             return folder
     except LocalEntryNotFoundError:
         pass

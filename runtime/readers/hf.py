@@ -12,7 +12,7 @@ from pydantic import ByteSize
 
 from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import MissingExtraError
-from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.checkpoint import locate, locate_adapted
 from hopscope.runtime.models.devices import Device
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.thinking.marks import Thinking
@@ -25,6 +25,7 @@ def build(
     *,
     model: str,
     revision: str | None = None,
+    adapter: str | None = None,
     device: Device = "auto",
     dtype: Dtype = "auto",
     compiled: bool = False,
@@ -38,6 +39,8 @@ def build(
         model: a folder saved with `save_pretrained`, or a hub id (downloaded if not in the cache);
             a LoRA adapter, which names its base model, is merged into that (extra `lora`).
         revision: the hub's branch, tag or commit.
+        adapter: a folder or hub id of a LoRA adapter to merge into `model`, its base model,
+            whatever base it names.
         device: `auto` takes CUDA, then Apple's GPU, then the processor.
         dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor. In half
             precision samples depend on the rest of the batch, unless torch's deterministic
@@ -54,7 +57,10 @@ def build(
         UsageError: the model is missing, cannot be loaded, or would give wrong samples.
         MissingExtraError: the model is an adapter, and peft is not installed.
     """
-    checkpoint = locate(model, revision, adapters=True)
+    if adapter is None:
+        checkpoint = locate(model, revision, adapters=True)
+    else:
+        checkpoint = locate_adapted(model, adapter, revision)
     if checkpoint.adapter is not None and find_spec("peft") is None:
         raise MissingExtraError("a LoRA adapter", "lora")
     keep_threads_passive()
