@@ -1,10 +1,11 @@
 """Runs validity suites by name, one after the other, with the same readers and world."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import NamedTuple
 
 from hopscope.api import parts, retrieval
@@ -112,7 +113,7 @@ class Suites:
         presets: Sequence[str] = (),
         options: Sequence[str] = (),
         prompts: str | None = None,
-        entailment: str | None = None,
+        entailments: Sequence[str] = (),
         file: FileOfQuestions | None = None,
     ) -> None:
         """
@@ -125,16 +126,18 @@ class Suites:
             presets: named sets of options of the suites' meters and workflows.
             options: single ones, as for `suites.settings`, which precede the presets.
             prompts: a folder of prompts, or the name of a set, for workflows and meters.
-            entailment: by default lexical for a generated world, and equivalence for a file.
+            entailments: by default lexical for a generated world, and equivalence for a file.
+                Several are for suites that compare them, which say so by `COMPARES_ENTAILMENTS`.
             file: takes the place of a generated world. Of all suites only those run then whose
                 needs it meets.
 
         Raises:
-            UsageError: there is no such suite, reader, preset, option or file, or a named suite
-                needs more than the file has.
+            UsageError: there is no such suite, reader, preset, option or file, a named suite needs
+                more than the file has, or a suite takes one entailment only.
         """
         asked = list(dict.fromkeys(names)) or components.names(validity)
         modules = {name: components.load(validity, name) for name in asked}
+        entailment, compared = _one_or_several(entailments, modules)
         owners = Owners(list(modules.values()))
         chosen = owners.chosen(presets, options, prompts)
         self._options = owners.told(chosen)
@@ -143,7 +146,13 @@ class Suites:
         if file is None:
             self._left_out = ""
             self._inputs = worlds.make(
-                first, other=second, seed=seed, limit=limit, presets=chosen, entailment=entailment
+                first,
+                other=second,
+                seed=seed,
+                limit=limit,
+                presets=chosen,
+                entailment=entailment,
+                compared=compared,
             )
         else:
             found = _questions(file, reader)
@@ -157,6 +166,7 @@ class Suites:
                 limit=limit,
                 presets=chosen,
                 entailment=entailment or "equivalence",
+                compared=compared,
             )
         self._suites = {name: modules[name].build for name in asked}
         self._clock = Clock(asked, limit)
@@ -171,7 +181,7 @@ class Suites:
             "data": found.source.name,
             "corpus": found.retriever.name,
             "reader": found.reader.name,
-            "entailment": found.entailment.name,
+            "entailment": ", ".join(each.name for each in (found.entailment, *found.compared)),
             **({"options": self._options} if self._options else {}),
         }
 
@@ -205,6 +215,28 @@ class Suites:
             _log.info("")
             _log.warning(self._clock.after(name, perf_counter() - begun))
             yield SuiteOutcome(name, made, found, failed=False)
+
+
+def _one_or_several(
+    entailments: Sequence[str], suites: Mapping[str, ModuleType]
+) -> tuple[str | None, Sequence[str]]:
+    """The entailment that all suites use, None for the default, and others to compare with it.
+
+    Raises:
+        UsageError: a suite does not compare them.
+    """
+    alone = [name for name, suite in suites.items() if not _compares(suite)]
+    if len(entailments) > 1 and alone:
+        able = [n for n in components.names(validity) if _compares(components.load(validity, n))]
+        raise UsageError(
+            f"{', '.join(alone)}: takes one --entailment; several are compared by "
+            f"{', '.join(able)}: hopscope lab {able[0]} --entailment A --entailment B"
+        )
+    return (entailments[0] if entailments else None), entailments[1:]
+
+
+def _compares(suite: ModuleType) -> bool:
+    return getattr(suite, "COMPARES_ENTAILMENTS", False)
 
 
 def _questions(file: FileOfQuestions, reader: str) -> QuestionFile:

@@ -124,12 +124,13 @@ def suites(
     seed: Seed = 0,
     reader: ReaderSpec = parts.TINY,
     entailment: Annotated[
-        str | None,
+        list[str] | None,
         code_options.component(
             "--entailment",
             metavar="NAME",
-            help="The judge of equal meaning; by default lexical, with --data equivalence.",
-            envvar="HOPSCOPE_LAB_ENTAILMENT",
+            help="The judge of equal meaning; by default lexical, with --data equivalence. "
+            "Repeatable for seper, which compares them. [env var: HOPSCOPE_LAB_ENTAILMENT, one a "
+            "line]",
         ),
     ] = None,
     thinking: ThinkingSpec = None,
@@ -188,7 +189,7 @@ def suites(
             presets=measuring.presets(preset),
             options=option or code_options.lines("HOPSCOPE_LAB_OPTIONS"),
             prompts=prompts,
-            entailment=entailment,
+            entailments=entailment or code_options.lines("HOPSCOPE_LAB_ENTAILMENT"),
             file=None if data is None else FileOfQuestions(data, corpus, qrels, grade),
         )
         _run(suites, form)

@@ -10,6 +10,7 @@ from hopscope.api import parts
 from hopscope.api.presets import Presets
 from hopscope.lab.suites.known import KnownQuestion, KnownSource, useless
 from hopscope.runtime import components
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Entailment, Reader, Retriever
 from hopscope.runtime.prompting import loading
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
@@ -44,9 +45,13 @@ class SuiteInputs:
     """The questions and the corpus."""
     presets: Presets = NO_PRESETS
     """Options of meters and workflows."""
+    compared: tuple[Entailment, ...] = ()
+    """Further entailments, for suites that compare them with the first."""
 
-    def seper(self, *, reader: Reader | None = None, **own: int) -> SePer:
-        """SePer by the presets, with this reader or the suite's own.
+    def seper(
+        self, *, reader: Reader | None = None, entailment: Entailment | None = None, **own: int
+    ) -> SePer:
+        """SePer by the presets, with this reader and entailment or the suite's own.
 
         Args:
             own: its options that the suite decides.
@@ -56,7 +61,9 @@ class SuiteInputs:
             SePer, {key.partition(".")[2]: text for key, text in texts.items()}
         )
         return SePer(
-            reader or self.reader, self.entailment, **{"seed": self.seed, **options, **own}
+            reader or self.reader,
+            entailment or self.entailment,
+            **{"seed": self.seed, **options, **own},
         )
 
     def meter(self, name: str) -> dict[str, Any]:
@@ -164,16 +171,27 @@ def of_source(
     limit: int = 100,
     presets: Presets = NO_PRESETS,
     entailment: str,
+    compared: Sequence[str] = (),
 ) -> SuiteInputs:
-    """The inputs over these questions, with the entailment of this name."""
+    """The inputs over these questions, with the entailments of these names.
+
+    Raises:
+        UsageError: two names are of one entailment, or there is no such entailment.
+    """
+    others = tuple(CachedEntailment(parts.entailment(name)) for name in compared)
+    first = CachedEntailment(parts.entailment(entailment))
+    models = [each.name for each in (first, *others)]
+    if twice := [name for name in models if models.count(name) > 1]:
+        raise UsageError(f"--entailment names {twice[0]} twice; name it once")
     return SuiteInputs(
         reader=CachedReader(reader, size=REMEMBERED),
         other=None if other is None else CachedReader(other, size=REMEMBERED),
-        entailment=CachedEntailment(parts.entailment(entailment)),
+        entailment=first,
         seed=seed,
         limit=limit,
         source=source,
         presets=presets,
+        compared=others,
     )
 
 

@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from hopscope.lab.suites import entailment_models
 from hopscope.lab.suites.figures import table
 from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.resampling import Pairs
@@ -83,6 +84,7 @@ def table_of(inputs: SuiteInputs) -> Table:
         },
         [_row(inputs, size, asked, pairs, bootstrap) for size in SIZES],
         f"{REPETITIONS} repetitions over {len(items)} questions; sd is over repetitions",
+        *entailment_models.notes(inputs),
         f"95 % intervals: {pairs.method}; of the sd of SePer-S: {bootstrap.method}",
         digits=4,
     )

@@ -75,7 +75,7 @@ class RivalScores:
         self, question: Question, contexts: Contexts, beliefs: Sequence[Belief | Unmeasured]
     ) -> dict[str, ContextScores]:
         """Each metric's scores of the contexts, which gave the beliefs."""
-        told = {name: _each(beliefs, of) for name, of in self.of_belief.items()}
+        told = {name: of_beliefs(beliefs, of) for name, of in self.of_belief.items()}
         for name, meter in self.of_contexts.items():
             found = meter.measure(question, contexts)
             missing = next((m.reason for m in found if m.reason), "")
@@ -126,9 +126,10 @@ def _bertscore() -> AnswerMetric:
     return bertscore.build(model=naming.PACKAGED)
 
 
-def _each(
+def of_beliefs(
     beliefs: Sequence[Belief | Unmeasured], of: Callable[[Belief], float | None]
 ) -> ContextScores:
+    """The score of each belief."""
     reason = next((found.reason for found in beliefs if isinstance(found, Unmeasured)), "")
     values = [None if isinstance(found, Unmeasured) else of(found) for found in beliefs]
     return ContextScores(values, reason or "the replies have no tokens")

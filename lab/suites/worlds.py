@@ -106,6 +106,7 @@ def make(
     limit: int = 100,
     presets: Presets = NO_PRESETS,
     entailment: str | None = None,
+    compared: Sequence[str] = (),
 ) -> SuiteInputs:
     """The inputs of a seed; by default the entailment is `lexical`, which is exact for the names
     and years of the world."""
@@ -117,4 +118,5 @@ def make(
         limit=limit,
         presets=presets,
         entailment=entailment or "lexical",
+        compared=compared,
     )

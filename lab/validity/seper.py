@@ -8,7 +8,8 @@ utility; and the credit of single steps, each with one of these passages, with u
 A strict chain needs all its gold, so even a reader that never errs has an r below 1 for sets, and
 for steps by trajectory credit, which is (0, ..., 0, 1) then: its rows are the ceilings.
 
-The table of samples is the paper's Figure 3, that of repetitions its Table 4.
+The table of samples is the paper's Figure 3, that of repetitions its Table 4. Of several entailment
+models all judge the same replies; further tables have the correlation between them.
 
 Dai et al. 2025 (arXiv 2503.01478), sections 4.1.2 and 4.2, appendix A.1.2.
 """
@@ -18,13 +19,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from random import Random
 
-from hopscope.lab.suites import repeated, rivals
+from hopscope.lab.suites import entailment_models, repeated, rivals
 from hopscope.lab.suites.figures import table
 from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.lab.suites.perfect import Perfect
 from hopscope.lab.suites.resampling import Pairs
-from hopscope.lab.suites.rivals import SOFT, Contexts, ContextScores, RivalScores
+from hopscope.lab.suites.rivals import HARD, SOFT, Contexts, ContextScores, RivalScores
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
@@ -33,6 +34,7 @@ from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues, conten
 from hopscope.tracing.games.frozen import FrozenGame, Slot
 
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
+COMPARES_ENTAILMENTS = True
 SHARE = 4
 """One multi-hop question in this many of each number of hops: each has 8 or 16 contexts."""
 KNOWN = 0.5
@@ -63,17 +65,18 @@ class Series:
 
 
 def build(inputs: SuiteInputs) -> list[Table]:
-    """Single passage, multi-hop sets, multi-hop steps, samples and repetitions."""
+    """Single passage, multi-hop sets, multi-hop steps, samples and repetitions; of several
+    entailments also the correlations between them."""
     scores = rivals.make(inputs)
     reasons: dict[str, str] = {}
     return [
-        _single(inputs, scores, reasons),
+        *_single(inputs, scores, reasons),
         *_multi(inputs, scores, reasons),
         repeated.table_of(inputs),
     ]
 
 
-def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> Table:
+def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> list[Table]:
     series, known = Series(), 0
     items = inputs.questions(inputs.near(1))
     for item in items:
@@ -85,7 +88,7 @@ def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -
             continue
         number = len(set(series.question))
         series.add(number, [item.holds(shown) for shown in contexts[1:]], _gains(told))
-    return _correlations(
+    made = _correlations(
         inputs,
         "single_passage",
         "Single passage: correlation with the true utility, 1 or 0",
@@ -93,6 +96,12 @@ def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -
         reasons,
         f"{known} of {len(items)} questions left out: answered closed book",
     )
+    name = "entailments_single_passage"
+    return [made, *_between(inputs, name, "Single passage", series)]
+
+
+def _between(inputs: SuiteInputs, name: str, contexts: str, series: Series) -> list[Table]:
+    return entailment_models.matrix(inputs, name, contexts, series.question, series.scores)
 
 
 def _multi(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -> list[Table]:
@@ -112,6 +121,7 @@ def _multi(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) ->
     title = "Multi-hop sets: correlation with the true utility, the share of the gold passages"
     return [
         _correlations(inputs, "multi_hop_sets", title, sets, reasons),
+        *_between(inputs, "entailments_multi_hop_sets", "Multi-hop sets", sets),
         _steps(inputs, steps, reasons),
     ]
 
@@ -142,6 +152,8 @@ def _tell(
 ) -> dict[str, ContextScores]:
     meter = inputs.seper()
     told = scores.tell(question, contexts, meter.beliefs(question, contexts))
+    others = entailment_models.tell(inputs, scores, question, contexts)
+    told = {SOFT: told[SOFT], HARD: told[HARD], **others, **told}
     for name, found in told.items():
         if None in found.values:
             reasons.setdefault(name, found.reason)
@@ -215,6 +227,7 @@ def _correlations(
         [_explained(row, reasons) for row in rows],
         f"{len(series.truth)} pairs of {len(set(series.question))} questions",
         *notes,
+        *entailment_models.notes(inputs),
         f"95 % intervals: {pairs.method}",
     )
 
@@ -236,6 +249,7 @@ def _steps(inputs: SuiteInputs, steps: Mapping[str, Series], reasons: Mapping[st
         {"metric": "", **{rule: rule.replace("_", "-") for rule in RULES}},
         [_explained(row, reasons) for row in rows],
         f"{len(first.truth)} steps of {len(set(first.question))} questions",
+        *entailment_models.notes(inputs),
         f"95 % intervals: {pairs['shapley'].method}",
     )
 

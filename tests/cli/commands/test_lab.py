@@ -122,6 +122,15 @@ def test_a_suite_takes_its_questions_from_a_file(
         (("nonsense",), "no 'nonsense' among suites: choose from "),
         (("--corpus", "hopland"), "--corpus and --qrels go with --data FILE"),
         (("--grade", "3"), "--grade N goes with --qrels FILE"),
+        (
+            ("seper", "item", "--entailment", "lexical", "--entailment", "equivalence"),
+            "item: takes one --entailment; several are compared by seper: hopscope lab seper "
+            "--entailment A --entailment B",
+        ),
+        (
+            ("seper", "--entailment", "lexical", "--entailment", "lexical"),
+            "--entailment names lexical twice",
+        ),
         (("item", "-o", "theta=1"), "nothing in these suites has that option"),
         (("seper", "--data", "nowhere.jsonl"), "nowhere.jsonl"),
         (("--only", "nonsense"), "no 'nonsense' among suites: choose from "),

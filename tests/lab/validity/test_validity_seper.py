@@ -5,19 +5,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from hopscope.lab.suites import repeated, rivals, worlds
+from hopscope.lab.suites.entailment_models import matrix
 from hopscope.lab.suites.figures import figures
 from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.suites.rivals import RivalScores
 from hopscope.lab.validity import seper
 from hopscope.runtime.errors import MissingExtraError
+from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Scored, ScoreRequest
 from hopscope.tracing.answer_metrics import equivalence
-from hopscope.tracing.entailments import judge
+from hopscope.tracing.entailments import judge, lexical
 from hopscope.tracing.meters.seper import SePer
+from hopscope.tracing.wrappers.cached import CachedReader
 from tests.fakes import ScriptedReader, reply, scored
 
 LIMIT = 5
@@ -98,6 +102,74 @@ def test_where_the_reader_errs_only_without_gold_everything_of_a_single_passage_
     assert found["single_passage/perplexity/r"].value == pytest.approx(1)
 
 
+class Doubting:
+    """Half as sure as lexical match, too little for clusters of SePer-H."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._sure = lexical.build()
+
+    def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
+        return [
+            Probabilities(
+                entailment=p.entailment / 2, neutral=1 - p.entailment / 2, contradiction=0
+            )
+            for p in self._sure.classify(statements)
+        ]
+
+
+def test_entailment_models_judge_the_same_replies_and_are_correlated(
+    inputs: SuiteInputs, found: dict[str, Measurement]
+) -> None:
+    items = [item for hops in (1, 2, 3) for item in inputs.questions(hops)]
+    alone, together = Knowing(items), Knowing(items)
+    seper.build(replace(inputs, reader=CachedReader(alone, size=4_000)))
+    several = replace(
+        inputs,
+        reader=CachedReader(together, size=4_000),
+        compared=(Doubting("doubting"), Doubting("other")),
+    )
+    tables = seper.build(several)
+    assert together.asked == alone.asked
+    shown = figures(tables)
+    assert {name: shown[name] for name in found} == found
+    assert shown[f"single_passage/{rivals.SOFT} by doubting/r"].value == pytest.approx(1)
+    assert shown[f"single_passage/{rivals.SOFT} by doubting/lead"].value == pytest.approx(0)
+    hard = shown[f"single_passage/{rivals.HARD} by doubting/r"]
+    assert hard.reason == "a constant series has no correlation"
+    for contexts in ("single_passage", "multi_hop_sets"):
+        cells = {name: cell for name, cell in shown.items() if f"entailments_{contexts}/" in name}
+        assert [name.partition("/")[2] for name in cells] == [
+            "doubting/lexical",
+            "other/lexical",
+            "other/doubting",
+        ]
+        for cell in cells.values():
+            assert cell.value == pytest.approx(1)
+            assert cell.n == found[f"{contexts}/{rivals.SOFT}/r"].n
+    for table in tables:
+        noted = "rows without a model: by lexical" in table.notes
+        assert noted == (not table.name.startswith("entailments_"))
+
+
+def test_the_correlation_of_two_models_by_hand(inputs: SuiteInputs) -> None:
+    """Over the contexts that both models have a value of."""
+    first = [0.0, 1.0, 0.5, None, 0.25, 0.75, 1.0, 0.0]
+    other = [0.1, 0.8, 0.5, 0.9, None, 0.5, 0.7, 0.3]
+    several = replace(inputs, compared=(Doubting("doubting"),))
+    scores = {rivals.SOFT: first, f"{rivals.SOFT} by doubting": other}
+    [table] = matrix(several, "m", "Contexts", [0, 0, 1, 2, 3, 4, 5, 6], scores)
+    [[_, cell]] = [list(row.values()) for row in table.rows]
+    both = [(a, b) for a, b in zip(first, other, strict=True) if a is not None and b is not None]
+    assert isinstance(cell, Measurement)
+    assert cell.value == pytest.approx(np.corrcoef(np.array(both).T)[0, 1])
+    assert cell.n == 6
+    assert cell.low is not None
+    assert cell.high is not None
+    assert -1 <= cell.low < cell.value < cell.high <= 1
+    assert matrix(inputs, "m", "Contexts", [], {}) == []
+
+
 def test_credit_reaches_its_ceilings(found: dict[str, Measurement]) -> None:
     steps = {key: figure.value for key, figure in found.items() if "multi_hop_steps" in key}
     for rule in seper.RULES:
@@ -142,7 +214,7 @@ def test_what_the_reader_knows_closed_book_is_left_out(
     items = inputs.questions(1)
     known = KnownQuestion(items[0].question, (), items[0].facts)
     knowing = worlds.make(Knowing([known, *items[1:]]), seed=3, limit=LIMIT)
-    table = seper._single(knowing, scores, {})
+    [table] = seper._single(knowing, scores, {})
     assert f"1 of {LIMIT} questions left out: answered closed book" in table.notes
     assert figures([table])[f"single_passage/{rivals.SOFT}/r"].n == 3 * (LIMIT - 1)
 
@@ -155,7 +227,7 @@ def test_a_judge_to_whom_all_is_the_same_tells_nothing(
             return [reply("Same.")]
 
     agreeing = equivalence.build(judge.build(reader=Agreeing(())))
-    table = seper._single(inputs, replace(scores, judge=agreeing), {})
+    [table] = seper._single(inputs, replace(scores, judge=agreeing), {})
     figure = figures([table])[f"single_passage/{rivals.JUDGE}/r"]
     assert (figure.value, figure.reason) == (None, "a constant series has no correlation")
     assert f"{rivals.JUDGE}: {figure.reason}" in table.notes
