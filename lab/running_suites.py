@@ -97,6 +97,8 @@ class FileOfQuestions(NamedTuple):
     """Judgments of passages: qrels."""
     grade: int = 1
     """The least label of a gold passage."""
+    candidates: Path | None = None
+    """Rankings whose passages are the questions' candidates: a TREC run."""
 
 
 class Suites:
@@ -156,7 +158,7 @@ class Suites:
             )
         else:
             found = _questions(file, reader)
-            asked = _able(asked, found, named=bool(names))
+            asked = _able(asked, found, file, named=bool(names))
             self._left_out = _told(found)
             self._inputs = inputs.of_source(
                 found,
@@ -180,6 +182,7 @@ class Suites:
         return {
             "data": found.source.name,
             "corpus": found.retriever.name,
+            **({"candidates": run.name} if (run := self._file and self._file.candidates) else {}),
             "reader": found.reader.name,
             "entailment": ", ".join(each.name for each in (found.entailment, *found.compared)),
             **({"options": self._options} if self._options else {}),
@@ -243,20 +246,28 @@ def _questions(file: FileOfQuestions, reader: str) -> QuestionFile:
     opened = None
     if file.corpus is not None:
         opened = retrieval.searcher(retrieval.parse(file.corpus), reader)
-    return files.load(file.data, corpus=opened, labels=file.labels, grade=file.grade)
+    return files.load(
+        file.data,
+        corpus=opened,
+        labels=file.labels,
+        grade=file.grade,
+        candidates=file.candidates,
+    )
 
 
-def _able(names: Sequence[str], found: QuestionFile, *, named: bool) -> list[str]:
+def _able(
+    names: Sequence[str], found: QuestionFile, file: FileOfQuestions, *, named: bool
+) -> list[str]:
     """The suites whose needs the questions meet; the others are told.
 
     Raises:
         UsageError: a suite that the user named cannot run, or none can.
     """
-    missing = {name: _missing(name, found) for name in names}
+    missing = {name: _missing(name, found, file) for name in names}
     able = [name for name in names if not missing[name]]
     told = [f"{name}: {why}" for name, why in missing.items() if why]
     if told and (named or not able):
-        can = [name for name in components.names(validity) if not _missing(name, found)]
+        can = [name for name in components.names(validity) if not _missing(name, found, file)]
         rest = f"with {found.name} can run: {', '.join(can) or 'none'}"
         raise UsageError("\n".join([*told, rest]))
     for line in told:
@@ -269,11 +280,16 @@ def _told(found: QuestionFile) -> str:
     return "".join(f"; {n} questions left out: {why}" for why, n in found.left_out.items())
 
 
-def _missing(name: str, found: QuestionFile) -> str:
+def _missing(name: str, found: QuestionFile, file: FileOfQuestions) -> str:
     """What a suite needs and the questions do not have, with the remedy; one from another package
-    that does not say so needs a generated world."""
-    needs: Sequence[Need] = getattr(components.load(validity, name), "NEEDS", (Need.WORLD,))
-    return "; ".join(found.lacks[need] for need in needs if need in found.lacks)
+    that does not say so needs a generated world. A suite says in `TAKES_CANDIDATES` that it uses
+    given ones."""
+    suite = components.load(validity, name)
+    needs: Sequence[Need] = getattr(suite, "NEEDS", (Need.WORLD,))
+    told = [found.lacks[need] for need in needs if need in found.lacks]
+    if file.candidates is not None and not getattr(suite, "TAKES_CANDIDATES", False):
+        told.append("it searches by itself: leave out --candidates")
+    return "; ".join(told)
 
 
 def _small() -> str | None:

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pysbd
 import pytest
 
 import hopscope
-from hopscope.lab.dataset import topics
+from hopscope.lab.dataset import topics, trec_run
 from hopscope.runtime import key_lists
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.corpora.records.chunks import Chunking
@@ -88,6 +89,21 @@ def topic(text: str) -> object:
         return error
 
 
+def ranked(text: str) -> object:
+    """The text as a line, and as every column of one."""
+    joined = "".join(text.split()) or "x"
+    found: list[object] = []
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        for line in (text, " ".join([joined] * 6), f"{joined} Q0 {joined} 1 0.5 {joined}"):
+            path.write_text(f"{line}\n{line}", encoding="utf-8", errors="replace")
+            try:
+                found.append(trec_run.read(path))
+            except CorpusError as error:
+                found.append(error)
+    return found
+
+
 def equivalent(text: str) -> object:
     pairs = (text, "Lyon (France)"), ("Lyon (France)", text), (text, f"{text}x")
     asked = [Statement("Which town is it?", *pair) for pair in pairs]
@@ -145,6 +161,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     ],
     "tracing.entailments.equivalence.quantities": signed,
     "lab.dataset.topics": topic,
+    "lab.dataset.trec_run": ranked,
     "tracing.entailments.equivalence.words Text": reading,
     "tracing.entailments.equivalence.words alternatives": words.alternatives,
     "tracing.entailments.equivalence.words items": words.items,

@@ -121,6 +121,17 @@ def suites(
             rich_help_panel=SELECTION,
         ),
     ] = 1,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            "--candidates",
+            metavar="FILE",
+            help="A ranking in TREC's form, as of `hopscope index search --trec`: its passages, "
+            "by their ids in --corpus, are the candidates of each question.",
+            envvar="HOPSCOPE_LAB_CANDIDATES",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
     seed: Seed = 0,
     reader: ReaderSpec = parts.TINY,
     entailment: Annotated[
@@ -175,8 +186,8 @@ def suites(
         if json and markdown:
             raise UsageError("--json and --markdown exclude each other")
         form = "json" if json else "markdown" if markdown else None
-        if data is None and (corpus is not None or qrels is not None):
-            raise UsageError("--corpus and --qrels go with --data FILE")
+        if data is None and (corpus, qrels, candidates) != (None, None, None):
+            raise UsageError("--corpus, --qrels and --candidates go with --data FILE")
         if grade > 1 and qrels is None:
             raise UsageError("--grade N goes with --qrels FILE, whose labels it compares")
         names = [*(suite or ()), *(only or ())] or code_options.lines("HOPSCOPE_LAB_ONLY")
@@ -190,7 +201,7 @@ def suites(
             options=option or code_options.lines("HOPSCOPE_LAB_OPTIONS"),
             prompts=prompts,
             entailments=entailment or code_options.lines("HOPSCOPE_LAB_ENTAILMENT"),
-            file=None if data is None else FileOfQuestions(data, corpus, qrels, grade),
+            file=None if data is None else FileOfQuestions(data, corpus, qrels, grade, candidates),
         )
         _run(suites, form)
 

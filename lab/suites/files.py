@@ -2,7 +2,8 @@
 
 The gold passages of a question are those that its record marks, else those of the corpus that its
 judgments (qrels) or its supporting titles name. The corpus is a given one, else all passages of the
-file. Questions are taken in the stratified order of `lab.dataset.ordering`, as in experiments.
+file. Questions are taken in the stratified order of `lab.dataset.ordering`, as in experiments. A
+question's candidates are those of its record, or a given ranking's, whose texts are the corpus's.
 
 Invariant: where any question has a gold answer, questions without one are left out; likewise for
 gold passages. `left_out` counts them.
@@ -13,10 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
+from urllib.parse import unquote
 
-from hopscope.lab.dataset import dataset, judged, qrels
+from hopscope.lab.dataset import dataset, judged, qrels, trec_run
 from hopscope.lab.dataset.dataset import Dataset
+from hopscope.lab.dataset.trec_run import Ranked
 from hopscope.lab.datasets import Judged
+from hopscope.lab.export.trec import question_id
 from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Retriever
@@ -28,6 +32,7 @@ HAS: Mapping[str, Callable[[KnownQuestion], bool]] = {
     "no gold answer": lambda one: bool(one.question.answers),
     "no gold passage": lambda one: bool(one.gold),
 }
+UNRANKED = "no candidates"
 """What a question should have, by what is said of one without."""
 
 
@@ -93,6 +98,7 @@ def load(
     corpus: Retriever | None = None,
     labels: Path | None = None,
     grade: int = 1,
+    candidates: Path | None = None,
 ) -> QuestionFile:
     """Read a file of questions.
 
@@ -100,9 +106,12 @@ def load(
         corpus: searched in place of the file's own passages.
         labels: qrels, whose passages are those of the corpus.
         grade: the least label of a gold passage.
+        candidates: a TREC run, whose rankings take the place of the records' candidates. Questions
+            without one are left out.
 
     Raises:
-        UsageError: the file has no questions of a known form, or there is nothing to search.
+        UsageError: the file has no questions of a known form, there is nothing to search, or the
+            run is malformed or names a question or passage that does not exist.
     """
     data = dataset.load(place)
     given = {
@@ -120,18 +129,71 @@ def load(
     listed = corpus.passages if isinstance(corpus, PassageList) else ()
     judged_by = {} if labels is None else qrels.read(labels)
     named = _named(data, given, listed, judged_by, labels is not None, grade)
+    ranked = None if candidates is None else _ranked(candidates, data, listed or pooled)
     every = [
         KnownQuestion(
             entry.question,
             named.get(entry.hash)
             or _distinct(o.passage for o in given[entry.hash] if o.supporting),
-            candidates=tuple(one.passage for one in given[entry.hash]),
+            candidates=ranked.get(entry.hash, ())
+            if ranked is not None
+            else tuple(one.passage for one in given[entry.hash]),
             grades=judged_by.get(entry.question.id, {}),
+            ranked=ranked is not None,
         )
         for entry in data.choose(order="stratified")
     ]
     known, left_out = _usable(every)
+    if candidates is not None:
+        listing = [one for one in known if one.candidates]
+        if not listing:
+            raise UsageError(f"{candidates} ranks passages for none of the questions with gold")
+        left_out |= {UNRANKED: len(known) - len(listing)} if len(listing) < len(known) else {}
+        known = listing
     return QuestionFile(data.name, data.digest, tuple(known), corpus, listed or pooled, left_out)
+
+
+def _ranked(
+    run: Path, data: Dataset, passages: Sequence[Passage]
+) -> dict[str, tuple[Passage, ...]]:
+    """The passages that a TREC run ranks, best first, by the hash of the question.
+
+    Raises:
+        UsageError: a question or a passage does not exist.
+    """
+    asked = {question_id(entry.question): entry.hash for entry in data.entries}
+    rankings = trec_run.read(run)
+    # Ids with white space are quoted where Hopscope wrote the run.
+    wanted = {
+        form for of in rankings.values() for r in of for form in (r.passage, unquote(r.passage))
+    }
+    there = {passage.key: passage for passage in passages if passage.key in wanted}
+    if not passages:
+        raise UsageError(
+            "--candidates takes the texts from the corpus, and this one cannot list its passages: "
+            "give the folder of an index of kind bm25, dense or lucene"
+        )
+
+    def passage(one: Ranked) -> Passage:
+        found = there.get(one.passage) or there.get(unquote(one.passage))
+        if found is None:
+            raise UsageError(
+                f"{run}, line {one.line}: the corpus has no passage {one.passage:.60}; its ids "
+                f"are like {passages[0].key}"
+            )
+        return found
+
+    found: dict[str, tuple[Passage, ...]] = {}
+    for question, of in rankings.items():
+        hash = asked.get(question) or asked.get(unquote(question))
+        if hash is None:
+            line = min(one.line for one in of)
+            raise UsageError(
+                f"{run}, line {line}: {data.name} has no question {question:.60}; its ids are "
+                f"like {next(iter(asked))}"
+            )
+        found[hash] = tuple(map(passage, of))
+    return found
 
 
 def _usable(every: Sequence[KnownQuestion]) -> tuple[list[KnownQuestion], dict[str, int]]:

@@ -39,9 +39,11 @@ class KnownQuestion:
     facts: tuple[Fact, ...] = ()
     """One for each gold passage; the object of the last is the answer. Empty outside Hopland."""
     candidates: tuple[Passage, ...] = ()
-    """The passages that the data give for this question, gold and others, in their order."""
+    """The passages that the data or a ranking give for this question, in their order."""
     grades: Mapping[str, int] = field(default_factory=dict)
     """The grades of judged passages by key, from 1 on; empty where nobody judged by grades."""
+    ranked: bool = False
+    """Whether the candidates are a given ranking, to be judged as it is."""
 
     @property
     def hops(self) -> int:

@@ -2,16 +2,15 @@
 
 Each question has lists of differing quality: the first hits of a search for it, the next hits,
 distractors with all gold passages, with those from a later hop on or with none, and random
-passages. Each list is scored by every measure of rankings, from three kinds of labels: the passage
-contains the answer, it is gold, or the reader answers right from it alone (eRAG). The downstream
-quality is the score of the reader's answer from the whole list, by the metric of eRAG's labels.
-Both are correlated over all lists of all questions.
+passages; or it has one given ranking, as in the paper. Each list is scored by every measure of
+rankings, from three kinds of labels: the passage contains the answer, it is gold, or the reader
+answers right from it alone (eRAG). The downstream quality is the score of the reader's answer from
+the whole list, by the metric of eRAG's labels. Both are correlated over all lists of all questions.
 
 With two hops no single passage gives the answer, so eRAG's labels miss its utility; the tables
 separate the hops.
 
-Source: Salemi and Zamani 2024 (arXiv 2404.13781), sections 2 and 3.2, Table 1. The paper has one
-list a question, by one retriever.
+Source: Salemi and Zamani 2024 (arXiv 2404.13781), sections 2 and 3.2, Table 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +35,7 @@ from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
 SIZE = 5
 """Passages of a list."""
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
+TAKES_CANDIDATES = True
 METERS = ()
 HOPS = (1, 2)
 LABELS = ("holds the answer", "gold", "eRAG")
@@ -58,9 +58,21 @@ class Scored(NamedTuple):
     """By kind of label, then by measure."""
 
 
+GIVEN = "given"
+ALL = "all"
+
+Group = int | str
+"""The hops of questions, or `ALL` of them."""
+
+
 def build(inputs: SuiteInputs) -> list[Table]:
+    """Questions of one and of two hops apart; with given rankings all together."""
+    scored: dict[Group, list[list[Scored]]]
     asked = sorted(set(map(inputs.near, HOPS)))
-    scored = {hops: [score(inputs, item) for item in inputs.questions(hops)] for hops in asked}
+    if any(item.ranked for item in inputs.mixed(1)):
+        scored = {ALL: [score(inputs, item) for item in inputs.mixed(inputs.limit)]}
+    else:
+        scored = {hops: [score(inputs, item) for item in inputs.questions(hops)] for hops in asked}
     return [
         quality(scored, Bootstrap(seed=inputs.seed)),
         correlations(scored, seed=inputs.seed),
@@ -68,7 +80,9 @@ def build(inputs: SuiteInputs) -> list[Table]:
 
 
 def lists(inputs: SuiteInputs, item: KnownQuestion) -> dict[str, List]:
-    """The lists of a question by name, without empty ones."""
+    """The lists of a question by name, without empty ones; a given ranking is the only one."""
+    if item.ranked:
+        return {GIVEN: item.candidates}
     [hits] = inputs.retriever.search([item.question.text], k=2 * SIZE)
     ranked = tuple(hit.passage for hit in hits)
     found = {"search": ranked[:SIZE], "search, next": ranked[SIZE:]}
@@ -116,7 +130,7 @@ def measures(
     }
 
 
-def quality(scored: Mapping[int, Sequence[Sequence[Scored]]], bootstrap: Bootstrap) -> Table:
+def quality(scored: Mapping[Group, Sequence[Sequence[Scored]]], bootstrap: Bootstrap) -> Table:
     """Accuracy of the answers from each kind of list."""
     rows: dict[str, dict[str, Cell]] = {}
     for hops, of in scored.items():
@@ -128,14 +142,16 @@ def quality(scored: Mapping[int, Sequence[Sequence[Scored]]], bootstrap: Bootstr
             rows.setdefault(name, {"list": name})[f"right_{hops}"] = rate
     return table(
         "erag_lists",
-        f"Right answers from lists of {SIZE} passages",
-        {"list": "list", **{f"right_{hops}": f"{hops} hop" for hops in scored}},
+        "Right answers from the given lists"
+        if ALL in scored
+        else f"Right answers from lists of {SIZE} passages",
+        {"list": "list", **{f"right_{hops}": _heading(hops) for hops in scored}},
         list(rows.values()),
         "right: exact match; 95 % intervals: clopper-pearson",
     )
 
 
-def correlations(scored: Mapping[int, Sequence[Sequence[Scored]]], *, seed: int) -> Table:
+def correlations(scored: Mapping[Group, Sequence[Sequence[Scored]]], *, seed: int) -> Table:
     """Correlations of each measure, by kind of label, with the downstream quality."""
     rows: list[dict[str, Cell]] = []
     for kind in LABELS:
@@ -155,7 +171,7 @@ def correlations(scored: Mapping[int, Sequence[Sequence[Scored]]], *, seed: int)
             "labels": "label",
             "measure": "measure",
             **{
-                f"{symbol}_{hops}": f"{symbol}, {hops} hop"
+                f"{symbol}_{hops}": f"{symbol}, {_heading(hops)}"
                 for hops in scored
                 for _, symbol in STATISTICS
             },
@@ -184,6 +200,10 @@ def correlation(
         seed=seed,
         resamples=RESAMPLES,
     )
+
+
+def _heading(group: Group) -> str:
+    return f"{group} questions" if group == ALL else f"{group} hop"
 
 
 def _answer(reply: list[Generation] | Unmeasured) -> str | None:

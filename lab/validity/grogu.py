@@ -45,6 +45,7 @@ RIVALS = {"distractor": 1, "random": 2}
 ALL_TOKENS: dict[Score, Score] = {"key_ppl": "ppl", "key_entropy": "entropy"}
 """The score over all tokens to compare each score over key tokens with."""
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
+TAKES_CANDIDATES = True
 METERS = ("grogu",)
 VARIED = ("grogu.score",)
 OTHERS = 4

@@ -34,6 +34,7 @@ from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues, conten
 from hopscope.tracing.games.frozen import FrozenGame, Slot
 
 NEEDS = (Need.ANSWERS, Need.GOLD, Need.PASSAGES)
+TAKES_CANDIDATES = True
 COMPARES_ENTAILMENTS = True
 SHARE = 4
 """One multi-hop question in this many of each number of hops: each has 8 or 16 contexts."""

@@ -3,7 +3,8 @@
 The belief in the gold answer is SePer-S with all passages that a run showed its reader; ΔSePer is
 that minus the closed-book belief; the other columns are accuracy and cost. The paper heads its
 table ΔSePer, but its rows of naive RAG equal those of its Table 10, which are SePer; this table has
-both. Self-Ask replaces RetRobust, which is Self-Ask's loop with a reader trained for it.
+both. RetRobust is Self-Ask's loop with a reader tuned for it and, with `back_off`, an answer closed
+book where the passages do not entail the chain, by the suite's entailment.
 
 Source: Dai et al. 2025 (arXiv 2503.01478), appendix A.3, Table 12.
 """
@@ -80,7 +81,8 @@ def build(inputs: SuiteInputs) -> list[Table]:
     prompts = {name: inputs.prompts(name) for name in WORKFLOWS}
     reader, retriever = inputs.reader, inputs.retriever
     found = [answer(reader, retriever, meter, each, options, prompts) for each in asked]
-    return [tabulate(found, equivalence.build(inputs.entailment), seed=inputs.seed)]
+    judge = equivalence.build(inputs.entailment)
+    return [tabulate(found, judge, *failures(found), seed=inputs.seed)]
 
 
 def answer(
@@ -96,7 +98,9 @@ def answer(
     Args:
         options, prompts: of workflows, by their name.
     """
-    deps = Deps(reader, retriever, seed=meter.seed, capture_content=False)
+    deps = Deps(
+        reader, retriever, entailment=meter.entailment, seed=meter.seed, capture_content=False
+    )
     runs = {
         (name, k): answering.answer(
             Workflow(name, graph(**{**options.get(name, {}), "k": k}), {"k": k}, prompts.get(name)),
@@ -119,8 +123,17 @@ def shown(done: Run) -> tuple[Passage, ...]:
     return game.evidence(frozenset(game.players))
 
 
+def failures(found: Sequence[Mapping[tuple[str, int], MeasuredQuestion]]) -> list[str]:
+    """A note on the runs that failed."""
+    errors = [row.run.error.message for of in found for row in of.values() if row.run.error]
+    return [f"{len(errors)} runs failed, the first with: {errors[0]}"] if errors else []
+
+
 def tabulate(
-    found: Sequence[Mapping[tuple[str, int], MeasuredQuestion]], judge: AnswerMetric, *, seed: int
+    found: Sequence[Mapping[tuple[str, int], MeasuredQuestion]],
+    judge: AnswerMetric,
+    *notes: str,
+    seed: int,
 ) -> Table:
     """A row for each workflow and k."""
     bootstrap = Bootstrap(seed=seed)
@@ -142,6 +155,7 @@ def tabulate(
         rows,
         f"{len(found)} questions; accuracy: {judge.estimator} of {RIGHT} or "
         "more; retrievals and tokens per question",
+        *notes,
         *methods(*(figure.interval for figure in figures)),
     )
     return made.model_copy(update={"digits": made.digits | DIGITS})

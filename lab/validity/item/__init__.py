@@ -2,12 +2,13 @@
 
 A question has five to ten candidates in random order: its gold passages; of the others one half are
 hits of a search for the question, one half random passages, as in GTI-NQ with its strong and weak
-distractors. A question of a file keeps the candidates that the file gives it. Each method is the
-product's own workflow, with the candidates in place of a retriever's ranking. Precision, recall
-and micro-F1 count passages over all questions, macro-F1 is the mean of the questions' own; the
-choice of all candidates is the baseline. ITEM drafts an explicit answer or an implicit one, the
-information that an answer needs. With judgment=pointwise every passage is judged alone; ITEM-ARs
-and k-sampling cannot do that and are left out.
+distractors. A question of a file keeps the candidates, and their order, that the file or a given
+ranking has for it, as BM25's top 20 in Table 1. Each method is the product's own workflow, with the
+candidates in place of a retriever's ranking. Precision, recall and micro-F1 count passages over all
+questions, macro-F1 is the mean of the questions' own; the choice of all candidates is the baseline.
+ITEM drafts an explicit answer or an implicit one, the information that an answer needs. With
+judgment=pointwise every passage is judged alone; ITEM-ARs and k-sampling cannot do that and are
+left out.
 
 Where judgments of passages have several grades, another table has the precision by the grade that
 counts as right (Table 10).
@@ -42,6 +43,7 @@ from hopscope.tracing.scoring.metric import Case
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Estimate, estimates
 
 NEEDS = (Need.GOLD,)
+TAKES_CANDIDATES = True
 METERS = ()
 WORKFLOWS = ("vanilla", "uj_expa", "uj_impa", "k_sampling", "item")
 VARIED = ("item.m", "item.variant", *(f"{name}.candidates" for name in WORKFLOWS))
@@ -68,7 +70,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
     )
     graded = max((grade for row in asked for grade in row.grades.values()), default=0) > 1
     return [
-        tabulate(made, asked, *_failures(errors), seed=inputs.seed),
+        tabulate(made, asked, *_failures(errors), *_without_gold(asked), seed=inputs.seed),
         *([by_grade(made, asked, seed=inputs.seed)] if graded else []),
         answers(inputs.reader, made, asked, seed=inputs.seed),
     ]
@@ -93,6 +95,11 @@ def listed(inputs: SuiteInputs, asked: KnownQuestion) -> Listed:
 
 def _failures(errors: Sequence[str]) -> list[str]:
     return [f"{len(errors)} runs failed, the first with: {errors[0]}"] if errors else []
+
+
+def _without_gold(asked: Sequence[Listed]) -> list[str]:
+    n = sum(not row.gold for row in asked)
+    return [f"{n} questions have no gold passage among their candidates"] if n else []
 
 
 def tabulate(

@@ -120,7 +120,8 @@ def test_a_suite_takes_its_questions_from_a_file(
     ("options", "said"),
     [
         (("nonsense",), "no 'nonsense' among suites: choose from "),
-        (("--corpus", "hopland"), "--corpus and --qrels go with --data FILE"),
+        (("--corpus", "hopland"), "--corpus, --qrels and --candidates go with --data FILE"),
+        (("--candidates", "run.trec"), "--corpus, --qrels and --candidates go with --data FILE"),
         (("--grade", "3"), "--grade N goes with --qrels FILE"),
         (
             ("seper", "item", "--entailment", "lexical", "--entailment", "equivalence"),

@@ -1,20 +1,24 @@
 """What suites are given where the questions are those of a file."""
 
 import json
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hopscope.api import parts
 from hopscope.lab.dataset import qrels
+from hopscope.lab.running_suites import FileOfQuestions, Suites
 from hopscope.lab.suites import files, inputs
 from hopscope.lab.suites.files import QuestionFile
 from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.known import Need
-from hopscope.lab.validity import item
-from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.lab.validity import erag, item
+from hopscope.runtime.errors import CorpusError, HopscopeError, UsageError
 from hopscope.runtime.retrievers import bm25
-from hopscope.runtime.types import Passage
+from hopscope.runtime.types import Hit, Passage
 from tests.fakes import ScriptedReader
 
 TITLES = ("Alba", "Bruno", "Alba (town)")
@@ -210,6 +214,114 @@ def test_qrels_have_one_of_two_forms(tmp_path: Path) -> None:
         qrels.read(file)
     with pytest.raises(CorpusError, match="cannot be read as qrels"):
         qrels.read(tmp_path / "none")
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Callable[[str], QuestionFile]:
+    """Reads two judged questions with a run; an id holds a space."""
+    corpus = bm25.from_passages(
+        [Passage(id=f"p {at}", text=text) for at, text in enumerate(TEXTS)], name="c"
+    )
+    queries = lines(
+        tmp_path / "queries.jsonl",
+        {"_id": "7", "text": "Where is Alba?"},
+        {"_id": "q 8", "text": "Where is Bruno?"},
+    )
+    labels = tmp_path / "qrels.tsv"
+    labels.write_text("query-id\tcorpus-id\tscore\n7\tp 2\t1\nq 8\tp 1\t1\n")
+
+    def read(run: str) -> QuestionFile:
+        path = tmp_path / "run.trec"
+        path.write_text(run)
+        return files.load(queries, corpus=corpus, labels=labels, candidates=path)
+
+    return read
+
+
+def test_candidates_are_those_of_a_ranking_in_its_order(
+    judged: Callable[[str], QuestionFile],
+) -> None:
+    """As `export trec` writes it, with spaces in ids as %20."""
+    found = judged("7 Q0 p%201 1 2.0 x\n7 Q0 p%200 3 0.5 x\n7 Q0 p%202 2 1.5 x\n")
+    assert found.left_out == {"no candidates": 1}
+    [one] = found.known
+    assert one.ranked
+    assert [passage.id for passage in one.candidates] == ["p 1", "p 2", "p 0"]
+    listed = item.listed(of(found), one)
+    assert listed.candidates == one.candidates
+    assert listed.gold == {"p 2"}
+    assert erag.lists(of(found), one) == {"given": one.candidates}
+    assert [p.id for p in of(found).distractors(one, 2)] == ["p 1", "p 0"]
+    both = judged("q%208 Q0 p%200 1 2.0 x\n7 Q0 p%201 1 2.0 x\n")
+    assert {one.question.id: one.candidates[0].id for one in both.known} == {
+        "7": "p 1",
+        "q 8": "p 0",
+    }
+    assert both.left_out == {}
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ("7 Q0 p%201 1 2 x\n9 Q0 p%201 1 2 x\n", "line 2: queries has no question 9; its ids are"),
+        ("7 Q0 p%201 1 2 x\n7 Q0 p9 2 1 x\n", "line 2: the corpus has no passage p9; its ids are"),
+        ("7 Q0 p%201\n", "line 1: 3 columns"),
+    ],
+)
+def test_a_ranking_of_what_does_not_exist_is_refused(
+    judged: Callable[[str], QuestionFile], run: str, said: str
+) -> None:
+    with pytest.raises(HopscopeError, match=re.escape(said)):
+        judged(run)
+
+
+def test_a_ranking_needs_the_texts_of_its_passages(tmp_path: Path) -> None:
+    """A search engine on the web has no list of its passages."""
+
+    class Engine:
+        name = "engine"
+
+        def search(self, queries: Sequence[str], *, k: int) -> list[list[Hit]]:
+            return [[] for _ in queries]
+
+    asked = lines(tmp_path / "asked.jsonl", {"_id": "7", "text": "Where?"})
+    (tmp_path / "run").write_text("7 Q0 p 1 2 x\n")
+    with pytest.raises(UsageError, match="cannot list its passages: give the folder of an index"):
+        files.load(asked, corpus=Engine(), candidates=tmp_path / "run")
+
+
+def test_no_question_with_gold_in_the_ranking(tmp_path: Path) -> None:
+    records = [plain(0, 1), plain(1, 0)]
+    for number, record in enumerate(records):
+        record["passages"][0]["id"] = f"p{number}"
+    (tmp_path / "run").write_text("q1 Q0 p1 1 2 x\n")
+    asked = lines(tmp_path / "asked.jsonl", *records)
+    with pytest.raises(UsageError, match="ranks passages for none of the questions with gold"):
+        files.load(asked, candidates=tmp_path / "run")
+
+
+def test_suites_that_search_by_themselves_take_no_candidates(tmp_path: Path) -> None:
+    record = plain(0, 1)
+    for at, passage in enumerate(record["passages"]):
+        passage["id"] = f"p{at}"
+    asked = lines(tmp_path / "asked.jsonl", record)
+    (tmp_path / "run").write_text("q0 Q0 p1 1 2 x\nq0 Q0 p0 2 1 x\n")
+    file = FileOfQuestions(asked, candidates=tmp_path / "run")
+
+    def suites(*names: str) -> Suites:
+        return Suites(names, parts.TINY, None, seed=0, limit=2, file=file)
+
+    with pytest.raises(UsageError) as caught:
+        suites("eor", "item")
+    assert "eor: it searches by itself: leave out --candidates" in str(caught.value)
+    assert "with asked can run: erag, grogu, item, seper" in str(caught.value)
+    running = suites("erag")
+    assert running.given["candidates"] == "run"
+    [outcome] = running.run()
+    assert not outcome.failed
+    assert outcome.figures["erag_lists/given/right_all"].n == 1
+    assert outcome.figures["erag/gold P/tau_all"].n == 1
+    assert outcome.tables[0].title == "Right answers from the given lists"
 
 
 def test_without_passages_a_corpus_is_needed(tmp_path: Path) -> None:

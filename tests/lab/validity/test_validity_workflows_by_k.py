@@ -8,6 +8,7 @@ from hopscope.lab.validity.workflows_by_k import (
     MeasuredQuestion,
     answer,
     build,
+    failures,
     shown,
     tabulate,
 )
@@ -80,6 +81,27 @@ def test_every_workflow_is_asked_with_every_k_and_measured_beside_closed_book() 
         if name in ("naive", "iter_retgen", "ircot"):
             assert row.belief.value == float(k >= 3), name
     assert found["naive", 5].run.answer == "gold"
+
+
+def test_self_ask_backs_off_by_the_entailment_of_the_suite() -> None:
+    """It had none, and every such run failed without a word in the table."""
+    retriever = ScriptedRetriever(lambda query: [passage("a")])
+    meter = SePer(Speaker(lambda _: "So the final answer is: gold"), lexical.build(), samples=2)
+    question = run_of().question
+    options = {"self_ask": {"back_off": True}}
+    found = answer(meter.reader, retriever, meter, question, options)
+    run = found["self_ask", 1].run
+    assert run.status == "ok", run.error
+    assert [step.name for step in run.steps][-2:] == ["verify", "closed_book"]
+    assert failures([found]) == []
+
+
+def test_a_failed_run_is_told_with_its_error() -> None:
+    failed = {"status": "failed", "error": RunError(type="ReaderError", message="no model")}
+    found = [{("naive", 1): answered("x", 0, 1, **failed), ("naive", 3): answered("x", 0, 1)}]
+    assert failures(found) == ["1 runs failed, the first with: no model"]
+    notes = tabulate(found, exact_match.build(), *failures(found), seed=0).notes
+    assert "1 runs failed, the first with: no model" in notes
 
 
 def test_the_real_reader_goes_through_all_workflows() -> None:
