@@ -8,6 +8,7 @@ figures here are those of the embedded reader on its generated world, by the sam
 
 import argparse
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from hopscope.api import parts
@@ -15,6 +16,9 @@ from hopscope.lab.running_suites import Suites
 from hopscope.runtime.types import Measurement
 
 DASH = "\N{EN DASH}"
+
+COMPARED = ("lexical", "equivalence")
+"""The entailments of the suite `seper`; all but T8 is by the first."""
 
 DATA = "--data FILE --reader hf:MODEL"
 """The part that makes a suite read a user's own questions."""
@@ -25,6 +29,7 @@ class Source(NamedTuple):
 
     suite: str
     name: str
+    """`*` stands for any text, as the version of a model."""
     percent: bool = True
 
 
@@ -102,10 +107,14 @@ SEPER = (
     Result(
         "T8, Fig. 7",
         "entailment models",
-        [f"hopscope lab seper {DATA} --entailment nli:MODEL"],
-        "one command for each model; r between models is not printed",
+        [
+            f"hopscope lab seper {DATA} --entailment equivalence --entailment nli:MODEL "
+            "--entailment judge:READER"
+        ],
+        "r between the models' ΔSePer, not SePer; any number of models judge the same samples; "
+        "here `equivalence` and `lexical`",
         "r between models above 0.7",
-        unmeasured="needs the seven models",
+        Source("seper", f"entailments_single_passage/{COMPARED[1]}:*/{COMPARED[0]}", percent=False),
     ),
     Result("T9", "retriever and reranker compared", [], "a description", DASH, unmeasured=NONE),
     Result(
@@ -123,8 +132,13 @@ SEPER = (
     Result(
         "T12",
         "workflows by k",
-        [f"hopscope lab workflows_by_k {DATA}"],
-        "RetRobust's tuned model is missing; its loop is `self_ask` with `back_off`",
+        [
+            f"hopscope lab workflows_by_k {DATA}",
+            f"hopscope lab workflows_by_k {DATA},adapter=ADAPTER --entailment nli:MODEL "
+            "-o self_ask.back_off=true",
+        ],
+        "RetRobust is the row `self_ask` of the second command, whose reader its LoRA adapter "
+        "tunes; a command for each size of the model",
         "ΔSePer by workflow, k and size of the model",
         Source("workflows_by_k", "workflows_by_k/ircot, k=3/seper_delta", percent=False),
     ),
@@ -272,15 +286,16 @@ EOR = (
 
 QUERIES = "--data queries.tsv --qrels qrels.txt --corpus INDEX --reader hf:MODEL"
 """The part that makes a suite read TREC's or BEIR's questions and judgments."""
-JUDGED = f"hopscope lab item {QUERIES} --preset item-paper"
+TOP_20 = "hopscope index search INDEX --queries queries.tsv -k 20 --trec > run.trec"
+JUDGED = f"hopscope lab item {QUERIES} --candidates run.trec --preset item-paper --grade 3"
 
 ITEM = (
     Result(
         "T1, T6 to T8",
         "utility judgments on TREC DL and WebAP",
-        [f"{JUDGED} --grade 3", f"{JUDGED} --grade 3 -o judgment=pointwise"],
-        "candidates are gold, hits and random passages where the file gives none; ITEM-ARs drafts "
-        "explicit answers",
+        [TOP_20, JUDGED, f"{JUDGED} -o judgment=pointwise"],
+        "a list without a passage of utility is judged as it is, where the paper replaces its last "
+        "passage by one; ITEM-ARs drafts explicit answers",
         "ITEM-As, m = 3, TREC DL, Llama 3: 56.0",
         Source("item", "item/ITEM-As (3)/micro_f1"),
     ),
@@ -315,7 +330,7 @@ ITEM = (
     Result(
         "T10",
         "precision by grade of the judgment",
-        [f"{JUDGED} --grade 3"],
+        [JUDGED],
         "the second table, where the judgments have several grades; candidates as in T1",
         "ITEM-As, m = 3, grade 3: 50.6",
         unmeasured="the generated world has no grades",
@@ -435,8 +450,9 @@ its 95 % interval. That reader answers a few questions of its generated world, a
 task: its figures show that the command works, not that those of the paper are met. Both are in the
 paper's unit.
 
-`FILE`, `INDEX`, `MODEL`, `POOL` and `EXP`, the name of an experiment, stand for your own ([on your
-own data](../lab.md#on-your-own-data)); [credit](../credit.md#presets) has the presets. Made by
+`FILE`, `INDEX`, `MODEL`, `ADAPTER`, `READER`, `POOL` and `EXP`, the name of an experiment, stand
+for your own ([on your own data](../lab.md#on-your-own-data)); [credit](../credit.md#presets) has
+the presets. Made by
 """
 
 Figures = Mapping[str, Mapping[str, Measurement]]
@@ -451,8 +467,12 @@ def suites() -> list[str]:
 
 def measured(limit: int, seed: int) -> Figures:
     """Run the suites on a generated world."""
-    running = Suites(suites(), parts.TINY, None, seed=seed, limit=limit)
-    return {outcome.name: outcome.figures for outcome in running.run()}
+    others = [name for name in suites() if name != "seper"]
+    found: dict[str, Mapping[str, Measurement]] = {}
+    for names, entailments in ((["seper"], COMPARED), (others, ())):
+        running = Suites(names, parts.TINY, None, seed=seed, limit=limit, entailments=entailments)
+        found |= {outcome.name: outcome.figures for outcome in running.run()}
+    return found
 
 
 def page(figures: Figures, command: str) -> str:
@@ -495,7 +515,7 @@ def here(result: Result, figures: Figures) -> str:
     """The figure with its interval, or the reason why there is none."""
     if result.here is None:
         return f"{DASH} ({result.unmeasured})"
-    found = figures[result.here.suite][result.here.name]
+    found = figure(figures, result.here)
     if found.value is None:
         return f"{DASH} ({found.reason})"
     scale, digits = (100, 1) if result.here.percent else (1, 3)
@@ -503,6 +523,17 @@ def here(result: Result, figures: Figures) -> str:
     if found.low is not None and found.high is not None:
         text += f" [{found.low * scale:.{digits}f}, {found.high * scale:.{digits}f}]"
     return f"{text} (n {found.n})"
+
+
+def figure(figures: Figures, source: Source) -> Measurement:
+    """
+    Raises:
+        KeyError: there is none of this name.
+    """
+    for name, found in figures[source.suite].items():
+        if fnmatchcase(name, source.name):
+            return found
+    raise KeyError(source.name)
 
 
 def main() -> None:

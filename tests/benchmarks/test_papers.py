@@ -94,6 +94,13 @@ def test_a_suite_gives_the_figures_that_the_table_names(papers: ModuleType) -> N
     wins = papers.here(shown[0], found)
     assert wins.startswith(("0.0 [", "100.0 ["))
     assert wins.endswith("(n 1)")
+    [entailments] = [one.here for one in results(papers) if one.place == "T8, Fig. 7"]
+    running = Suites(["seper"], parts.TINY, None, seed=0, limit=1, entailments=papers.COMPARED)
+    found |= {outcome.name: outcome.figures for outcome in running.run()}
+    assert papers.figure(found, entailments).n == 3
+    assert all(
+        papers.figure(found, o.here) for o in results(papers) if o.here and o.here.suite == "seper"
+    )
     wrong = shown[0]._replace(here=shown[0].here._replace(name="grogu_wins/nothing"))
     with pytest.raises(KeyError):
         papers.row(wrong, found)
