@@ -51,8 +51,8 @@ def read(path: Path) -> Mapping[str, list[Ranked]]:
         of = found.setdefault(question, {})
         if passage in of:
             raise CorpusError(
-                f"{path}, line {number}: question {question:.60} has passage {passage:.60} already, "
-                f"in line {of[passage].line}; leave one"
+                f"{path}, line {number}: question {question:.60} has passage {passage:.60} "
+                f"already, in line {of[passage].line}; leave one"
             )
         of[passage] = Ranked(passage, *_numbers(path, number, score, rank), number)
     if not found:
