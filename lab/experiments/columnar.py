@@ -1,6 +1,7 @@
 """The finished items of one or more experiments as columns: the same means as those of `Results`,
 of hundreds of thousands of items."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -275,10 +276,8 @@ class ColumnarResults:
             cost = price.charge(part.usage, part.retrievals)
             missing = (part.usage["uncounted"] > 0) | (not known)
             parts.append(np.where(missing, np.nan, cost))
-        ends = np.cumsum(self._lengths)
-        return np.concatenate(parts), lambda item: reasons[
-            int(np.searchsorted(ends, item, "right"))
-        ]
+        ends = np.cumsum(self._lengths).tolist()
+        return np.concatenate(parts), lambda item: reasons[bisect_right(ends, item)]
 
     @cached_property
     def _currency(self) -> str:

@@ -31,6 +31,8 @@ NO_SHARES = ("level", "total")
 """Rules of stored credits that are no shares of a total."""
 UNESCAPED = AnyText().process_result_value
 """The text that the driver tells of such a column."""
+FETCHED = 500
+"""Rows fetched together: fewer than the new objects after which Python collects garbage."""
 _LARGEST = 1 << 20
 """More steps than a run has."""
 
@@ -272,13 +274,17 @@ def _of(column: ColumnElement[Any], experiment: int) -> Select[Any]:
     return select(column).where(items.c.experiment == experiment)
 
 
-def _columns(connection: Connection, query: Select[Any]) -> list[Sequence[Any]]:
+def _columns(connection: Connection, query: Select[Any]) -> Sequence[Sequence[Any]]:
     """The columns of the rows as the driver tells them: a row object and a conversion for each
-    cell take as long as the query."""
+    cell take as long as the query. So do collections of garbage among hundreds of thousands of
+    rows, which few at a time do not cause."""
     result = connection.execute(query)
-    rows = result.cursor.fetchall() if result.cursor else []
+    found: list[list[Any]] = [[] for _ in query.selected_columns]
+    while rows := result.cursor.fetchmany(FETCHED) if result.cursor else []:
+        for column, values in zip(found, zip(*rows, strict=True), strict=True):
+            column.extend(values)
     result.close()
-    return list(zip(*rows, strict=True)) or [() for _ in query.selected_columns]
+    return found
 
 
 def _rows(connection: Connection, query: Select[Any]) -> Sequence[Any]:
