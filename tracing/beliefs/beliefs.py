@@ -10,7 +10,7 @@ import numpy as np
 from hopscope.runtime.ports import Probabilities
 from hopscope.runtime.types import Generation, Record
 from hopscope.tracing.asking.asking import Unmeasured
-from hopscope.tracing.beliefs import belief
+from hopscope.tracing.beliefs import belief, unasked
 from hopscope.tracing.beliefs.belief import Aggregation, Direction, Weighting
 from hopscope.tracing.beliefs.semantic_entropy import SemanticEstimator, semantic_entropy
 from hopscope.tracing.pairs.clustering import Clustering, EquivalenceRule, equivalent
@@ -32,6 +32,8 @@ class BeliefOptions(NamedTuple):
     threshold: float
     """The τ of `threshold` equivalence."""
     clustering: Clustering
+    tolerance: float = 0.0
+    """The most by which the pairs left out may change SePer-S or SePer-H."""
 
 
 class Agreement(NamedTuple):
@@ -40,6 +42,8 @@ class Agreement(NamedTuple):
     value: float
     agrees: tuple[bool, ...]
     """Whether each reply agrees with a gold, with at least half of the probability."""
+    gap: float = 0.0
+    """The most that pairs left out could add. In the value they count as no agreement."""
 
 
 class Belief(Record):
@@ -159,21 +163,51 @@ def soft(
     options: BeliefOptions,
 ) -> PairQuery[Agreement]:
     """SePer-S alone. The relation from gold to reply is classified only where it can change the
-    agreement: it cannot where the reply entails the gold with certainty."""
+    agreement: it cannot where the reply entails the gold with certainty.
+
+    A tolerance leaves out the lightest replies, then of the others the second direction where it
+    can add least.
+    """
     texts = [sample.text.strip() for sample in samples]
-    pairs = [(text, gold) for text in texts for gold in golds]
-    yield pairs
-    forward = np.array([relations(*pair).entailment for pair in pairs])
-    backward = np.zeros(len(pairs))
-    if options.direction != "r2g":
-        open_pairs = [i for i in range(len(pairs)) if forward[i] < 1]
-        turned = [pairs[i][::-1] for i in open_pairs]
-        yield turned
-        backward[open_pairs] = [relations(*pair).entailment for pair in turned]
+    masses = unasked.masses(texts, weights)
+    light = unasked.lightest(masses, options.tolerance)
+    asked = np.array([text not in light for text in texts])
     shape = len(texts), len(golds)
-    agreement = belief.agreement(forward.reshape(shape), backward.reshape(shape), options.direction)
-    agrees = (agreement.max(axis=1) >= 0.5).tolist()
-    return Agreement(belief.soft(weights, agreement, options.golds_soft), tuple(agrees))
+    pairs = [(text, gold) for text in texts for gold in golds if text not in light]
+    yield pairs
+    forward = np.zeros(shape)
+    forward[asked] = np.reshape([relations(*pair).entailment for pair in pairs], (-1, len(golds)))
+    # The least and the greatest agreement that the pairs classified leave possible, (sample, gold).
+    least = belief.agreement(forward, np.zeros(shape), options.direction)
+    most = np.where(
+        asked[:, None], belief.agreement(forward, np.ones(shape), options.direction), 1.0
+    )
+    if options.direction != "r2g":
+        reach = (most - least).max(axis=1)
+        costs = {
+            text: masses[text] * float(reach[texts.index(text)])
+            for text in masses
+            if text not in light
+        }
+        spent = sum(masses[text] for text in light)
+        spared = light | unasked.lightest(costs, options.tolerance - spent)
+        both = [
+            (i, g)
+            for i, text in enumerate(texts)
+            for g in range(len(golds))
+            if text not in spared and forward[i, g] < 1
+        ]
+        turned = [(golds[g], texts[i]) for i, g in both]
+        yield turned
+        backward = np.zeros(shape)
+        for place, pair in zip(both, turned, strict=True):
+            backward[place] = relations(*pair).entailment
+        known = np.array([text not in spared for text in texts])[:, None]
+        least = belief.agreement(forward, backward, options.direction)
+        most = np.where(known, least, most)
+    value = belief.soft(weights, least, options.golds_soft)
+    agrees = (least.max(axis=1) >= 0.5).tolist()
+    return Agreement(value, tuple(agrees), belief.soft(weights, most, options.golds_soft) - value)
 
 
 def hard(
@@ -187,10 +221,13 @@ def hard(
 
     A reply counts by the matches of its cluster's first member with the golds. So clusters matter
     only where a reply means the same as an earlier one with other matches; and replies after the
-    last of these change nothing.
+    last of these change nothing. A tolerance leaves out the last replies, which cannot change the
+    clusters of others.
     """
     texts = [sample.text.strip() for sample in samples]
-    distinct = list(dict.fromkeys(texts))
+    masses = unasked.masses(texts, weights)
+    light = unasked.last(masses, options.tolerance)
+    distinct = [text for text in dict.fromkeys(texts) if text not in light]
     pairs = [(text, gold) for text in distinct for gold in golds]
     same = yield from alike(pairs, relations, options.match, options.threshold)
     count = len(golds)
@@ -210,10 +247,12 @@ def hard(
     )
     firsts = [*map(ids.index, ids), *range(end, len(distinct))]
     first_of = dict(zip(distinct, firsts, strict=True))
-    value = belief.hard(
-        weights, [first_of[text] for text in texts], np.array(matches), options.golds_hard
-    )
-    return Agreement(value, tuple(any(matches[first_of[text]]) for text in texts))
+    # Those left out share one more cluster, which agrees with no gold.
+    matches.append([False] * len(matches[0]) if matches else [False])
+    ids = [first_of.get(text, len(distinct)) for text in texts]
+    value = belief.hard(weights, ids, np.array(matches), options.golds_hard)
+    gap = float(sum(masses[text] for text in light))
+    return Agreement(value, tuple(any(matches[i]) for i in ids), gap)
 
 
 def believe(

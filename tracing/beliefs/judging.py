@@ -34,6 +34,8 @@ class BeliefLevel(NamedTuple):
     """The replies whose meaning is known, with their own weights."""
     agrees: tuple[bool, ...] = ()
     """Whether each of these agrees with a gold."""
+    gap: float = 0.0
+    """The most that pairs left out by a tolerance could add to the value."""
 
 
 class BeliefScorer:
@@ -57,9 +59,9 @@ class BeliefScorer:
         ask = beliefs.soft if kind == "soft" else beliefs.hard
 
         def level(each: Replies) -> PairQuery[BeliefLevel]:
-            value, agrees = yield from ask(each.samples, each.weights, *self._known)
+            value, agrees, gap = yield from ask(each.samples, each.weights, *self._known)
             weights = each.drawn or tuple(each.weights.tolist())
-            told = each.uncovered, each.unseen, each.samples, each.cut, each, agrees
+            told = each.uncovered, each.unseen, each.samples, each.cut, each, agrees, gap
             return BeliefLevel(value, weights, *told)
 
         return self._settled(replies, level)

@@ -21,6 +21,12 @@ change the clusters.
 With `width`, sampling stops when the interval is narrow enough; `tracing.statistics.looks` says why
 the interval keeps its level.
 
+With `tolerance`, pairs of texts that together can change the belief by no more are not classified:
+for SePer-S those of the lightest replies, then the second direction where it can add least; for
+SePer-H those of the last replies in the order of clustering, which cannot change other clusters.
+They count as no agreement in the value and as agreement at the upper end of the interval, so that
+the interval holds the value with all pairs.
+
 The meaning of a reply that `max_tokens` cut off is unknown. The value is that of the other replies;
 in the interval those cut off count as wrong at its lower end and as right at its upper, whether
 replies are sampled or enumerated. The estimator names their number; where they are more than half
@@ -111,6 +117,9 @@ class SePer:
     threshold: float = 0.5
     """The τ of `threshold` equivalence."""
     clustering: Clustering = "first-match"
+    tolerance: float = 0.0
+    """Leave out pairs of texts that together change the belief by at most this much; 0 compares
+    all that can change it."""
     prompts: str = ""
     """A set of prompts, or its folder, whose `meter/answer` asks for the replies."""
 
@@ -137,6 +146,16 @@ class SePer:
                 "SePer at temperature 0 has one reply and no interval: leave width out, or sample"
             )
 
+        if not 0 <= self.tolerance < 1:
+            raise UsageError("SePer needs a tolerance in [0, 1)")
+        if self.tolerance and (self.weight == "raw" or self.temperature == 0):
+            raise UsageError(
+                "SePer widens its interval by what a tolerance leaves out, and raw weights and "
+                "temperature 0 have no interval: leave tolerance out"
+            )
+        if self.width is not None and self.tolerance >= self.width:
+            raise UsageError("SePer needs a tolerance below width, which includes it")
+
     @property
     def name(self) -> str:
         return "seper" if self.kind == "soft" else "seper_hard"
@@ -152,6 +171,7 @@ class SePer:
             match=self.match,
             threshold=self.threshold,
             clustering=self.clustering,
+            tolerance=self.tolerance,
         )
 
     @property
@@ -191,6 +211,8 @@ class SePer:
             "context_words": self.context_words,
             "entailment": self.entailment.name,
         }
+        if self.tolerance:
+            options["tolerance"] = self.tolerance
         if self.thinking == "once":
             options["thinking"] = "once"
         if self.method == "enumerate":
@@ -412,9 +434,10 @@ class SePer:
         looked: the number of looks at the interval; by default those of `width`.
         """
         value = self._value(level)
-        # Replies that were cut off count as wrong for the lower end and as right for the upper.
+        # Replies that were cut off count as wrong for the lower end and as right for the upper, and
+        # so do pairs that the tolerance left out.
         wrong = value * (1 - level.cut)
-        right = min(1.0, wrong + level.cut)
+        right = min(1.0, (value + level.gap) * (1 - level.cut) + level.cut)
         if level.uncovered is not None:
             return wrong, min(1.0, right + level.uncovered)
         if self.weight == "raw" or self.temperature == 0:
