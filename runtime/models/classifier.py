@@ -83,6 +83,11 @@ def load(
         from hopscope.runtime.models import deberta, deberta_packed
 
         if deberta_packed.packs(model):
+            if not linear.multiplies(precision):
+                raise UsageError(
+                    f"{checkpoint.name}: precision={precision} needs a processor that multiplies "
+                    "such numbers, which this one does not; leave it out or take eight-bits"
+                )
             deberta_packed.pack(model, linear.build(precision))
             return model, tokenizer
         deberta.keep_near(model)

@@ -137,8 +137,9 @@ class Layer:
             queries = self._by_head(self._query(tokens))
         attended = self._attend(queries * self._scale, keys, values, groups, near)
         after_attention, after_all = self._norms
-        tokens = after_attention(self._attended(attended) + tokens)
-        outputs: Tensor = after_all(self._narrow(self._activation(self._wide(tokens))) + tokens)
+        tokens = after_attention(self._attended(attended).float() + tokens)
+        wide = self._activation(self._wide(tokens))
+        outputs: Tensor = after_all(self._narrow(wide).float() + tokens)
         return outputs
 
     def _attend(
@@ -168,8 +169,10 @@ class Layer:
         return means.transpose(0, 1).flatten(1)
 
     def _by_head(self, values: Tensor) -> Tensor:
-        """From (token, coordinate of all heads) to (head, token, coordinate)."""
-        return values.view(len(values), -1, self._size).transpose(0, 1).contiguous()
+        """From (token, coordinate of all heads) to (head, token, coordinate), in single
+        precision."""
+        by_head = values.view(len(values), -1, self._size).transpose(0, 1)
+        return by_head.to(torch.float32, memory_format=torch.contiguous_format).contiguous()
 
 
 class PackedEncoder(nn.Module):
@@ -209,7 +212,9 @@ class PackedEncoder(nn.Module):
         order = lengths.argsort(descending=True, stable=True)
         width = 1 if self._first_only else hidden_states.shape[1]
         outputs = torch.zeros_like(hidden_states[:, :width])
-        for texts in order.split(max(1, CACHED // int(lengths.max()))):
+        most = max(1, CACHED // int(lengths.max()))
+        # Parts of like size: a small one reads the weights for few tokens.
+        for texts in order.tensor_split(-(-len(order) // most)):
             there = attention_mask[texts].bool()
             tokens = self._outputs(hidden_states[texts][there], lengths[texts].tolist())
             if self._first_only:

@@ -7,7 +7,7 @@ from hopscope.runtime.errors import UsageError
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 """`auto` takes CUDA, then Apple's GPU, then the processor."""
-Precision = Literal["single", "eight-bits"]
+Precision = Literal["single", "bfloat16", "eight-bits"]
 """Of a model's linear maps."""
 
 

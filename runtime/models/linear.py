@@ -13,14 +13,29 @@ from torch.nn.functional import linear
 from hopscope.runtime.models.devices import Precision
 
 Linear = Callable[[Tensor], Tensor]
-"""From (token, input) to (token, output)."""
+"""From (token, input) to (token, output). `bfloat16` returns numbers of its own type and takes these
+as well as single precision."""
 Build = Callable[[Sequence[nn.Linear]], Linear]
 """One map from several of the same input; their outputs stand side by side."""
 
 
 def build(precision: Precision) -> Build:
     """What makes maps of this precision."""
-    return laid_out if precision == "single" else eight_bits
+    makers: dict[Precision, Build] = {
+        "single": laid_out,
+        "bfloat16": bfloat16,
+        "eight-bits": eight_bits,
+    }
+    return makers[precision]
+
+
+def multiplies(precision: Precision) -> bool:
+    """Whether this processor can multiply numbers of this precision."""
+    if precision != "bfloat16":
+        return True
+    return torch.backends.mkldnn.is_available() and bool(
+        torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    )
 
 
 def joined(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
@@ -41,6 +56,21 @@ def laid_out(parts: Sequence[nn.Linear]) -> Linear:
     operations = torch.ops.mkldnn
     own = operations._reorder_linear_weight(weight)
     return lambda tokens: operations._linear_pointwise(tokens, own, bias, "none", [], "")
+
+
+def bfloat16(parts: Sequence[nn.Linear]) -> Linear:
+    """In numbers with the exponents of single precision and 8 bits of mantissa, many times faster
+    where the processor has units for their matrices (AMX). Sums are in single precision.
+
+    The results have the same type.
+    """
+    weight, bias = joined(parts)
+    operations = torch.ops.mkldnn
+    own = operations._reorder_linear_weight(weight.bfloat16())
+    short = bias.bfloat16()
+    return lambda tokens: operations._linear_pointwise(
+        tokens.bfloat16(), own, short, "none", [], ""
+    )
 
 
 def eight_bits(parts: Sequence[nn.Linear]) -> Linear:

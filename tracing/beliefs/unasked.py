@@ -33,7 +33,7 @@ def last(costs: Mapping[str, float], tolerance: float) -> frozenset[str]:
 
     Clusters depend on the order of texts, and the last ones cannot change those of others.
     """
-    return _within(list(reversed(costs)), costs, tolerance)
+    return _within(list(costs)[::-1], costs, tolerance)
 
 
 def _within(ordered: Sequence[str], costs: Mapping[str, float], most: float) -> frozenset[str]:

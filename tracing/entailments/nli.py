@@ -32,8 +32,9 @@ def build(
         max_batch_tokens: rows times positions computed together; bounds the memory used.
         shortcut: the pairs to decide without the model: `none`; `exact`, equal answers;
             `containment`, also a hypothesis that the premise contains.
-        precision: `single`; `eight-bits`, an approximation in whole numbers of eight bits for
-            DeBERTa on the processor, about twice as fast.
+        precision: `single`; for DeBERTa on the processor two approximations: `bfloat16`, three
+            times as fast where the processor has units for it (AMX); `eight-bits`, whole numbers,
+            about twice as fast and less exact.
 
     Raises:
         UsageError: the model does not exist, cannot be loaded, or has other classes than

@@ -9,7 +9,7 @@ from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
 
 from hopscope.runtime.models import deberta_packed
 from hopscope.runtime.models.deberta_packed import PackedEncoder, pack, packs
-from hopscope.runtime.models.linear import eight_bits, laid_out
+from hopscope.runtime.models.linear import bfloat16, eight_bits, laid_out, multiplies
 
 LENGTHS = (40, 13, 1, 17, 40, 13)
 
@@ -114,12 +114,59 @@ def test_other_models_stay_with_transformers() -> None:
     assert not packs(classifier(relative_attention=False, pos_att_type=None))
 
 
-def test_eight_bits_are_near() -> None:
+NARROW = pytest.mark.skipif(not multiplies("bfloat16"), reason="a processor without bfloat16")
+
+
+@pytest.mark.parametrize("build", [pytest.param(bfloat16, marks=NARROW), eight_bits])
+def test_approximations_are_near(build: Any) -> None:
     model = classifier(position_buckets=16)
-    pack(own := copy.deepcopy(model), eight_bits)
+    pack(own := copy.deepcopy(model), build)
     with torch.inference_mode():
         wanted, found = model(**inputs()).logits.softmax(1), own(**inputs()).logits.softmax(1)
+    assert found.dtype == torch.float32
     assert 1e-6 < (found - wanted).abs().max() < 0.05
+
+
+@NARROW
+def test_bfloat16_is_nearer_than_eight_bits() -> None:
+    """Where a row has one large value, whole numbers leave the others few steps."""
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randn(40, 32, generator=generator)
+    tokens[:, 0] *= 50
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        one = torch.nn.Linear(32, 24)
+    with torch.inference_mode():
+        exact = one(tokens)
+        near, far = (
+            (build([one])(tokens) - exact).abs().mean() for build in (bfloat16, eight_bits)
+        )
+    assert 0 < near < far / 2
+
+
+@pytest.mark.parametrize(("texts", "parts"), [(12, [4, 4, 4]), (13, [4, 3, 3, 3]), (3, [3])])
+def test_parts_of_a_batch_are_of_like_size(
+    texts: int, parts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eleven, eleven and two texts took as many readings of the weights as three times eight."""
+    rows: list[int] = []
+
+    def counted(given: Any) -> Any:
+        inner = laid_out(given)
+
+        def apply(tokens: torch.Tensor) -> torch.Tensor:
+            rows.append(len(tokens))
+            return inner(tokens)
+
+        return apply
+
+    monkeypatch.setattr(deberta_packed, "CACHED", 45)
+    model = classifier(position_buckets=16, num_hidden_layers=1)
+    pack(model, counted)
+    with torch.inference_mode():
+        ids = torch.ones(texts, 10, dtype=torch.long)
+        model(input_ids=ids, attention_mask=torch.ones_like(ids))
+    assert rows[::5] == [10 * size for size in parts]
 
 
 def test_a_token_of_eight_bits_is_the_same_in_any_company() -> None:

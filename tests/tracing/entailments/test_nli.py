@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from transformers import (
 )
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models import linear
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.ports import Entailment, Statement
 from hopscope.tracing.entailments import bem, nli
@@ -89,20 +90,34 @@ def test_classes_are_read_from_the_model_and_batches_change_nothing(folder: Path
             assert sum(probabilities) == pytest.approx(1)
 
 
-def test_eight_bits_are_named_and_refused_where_there_are_none(folder: Path) -> None:
+@pytest.mark.parametrize("precision", ["bfloat16", "eight-bits"])
+def test_approximations_are_named_and_refused_where_there_are_none(
+    folder: Path, precision: Literal["bfloat16", "eight-bits"]
+) -> None:
+    if not linear.multiplies(precision):
+        pytest.skip(f"a processor without {precision}")
+
     def build() -> Entailment:
-        return nli.build(model=str(folder), device="cpu", precision="eight-bits")
+        return nli.build(model=str(folder), device="cpu", precision=precision)
 
     if "bert" in json.loads((folder / "config.json").read_text())["architectures"][0].lower()[:4]:
-        with pytest.raises(UsageError, match="precision=eight-bits is for a DeBERTa"):
+        with pytest.raises(UsageError, match=f"precision={precision} is for a DeBERTa"):
             build()
         return
     entailment = build()
-    assert entailment.name.endswith(",precision=eight-bits")
+    assert entailment.name.endswith(f",precision={precision}")
     exact = nli.build(model=str(folder), device="cpu").classify(STATEMENTS)
     for one, other in zip(entailment.classify(STATEMENTS), exact, strict=True):
         assert one != other
         assert list(one) == pytest.approx(list(other), abs=0.1)
+
+
+def test_a_processor_without_bfloat16_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "multiplies", lambda precision: precision != "bfloat16")
+    with pytest.raises(UsageError, match="precision=bfloat16"):
+        nli.build(model=str(folder), device="cpu", precision="bfloat16")
 
 
 def test_the_directions_are_not_the_same(folder: Path) -> None:
