@@ -11,7 +11,10 @@ tenths of each verdict are lexical.
                samples and scores are equal
     authors    seconds of generation, of entailment and end to end by the algorithm that SePer's
                authors published, with its batches (benchmarks/credit_parts/authors.py), and by the
-               product, run by run in turn; the pairs of both, and the greatest difference of credit
+               product, run by run in turn; the pairs of both, the greatest difference of credit;
+               the same for the product's approximations, without the halves
+    modes      seconds, pairs and credit by these approximations against the exact mode, without the
+               authors' side: less time for more runs
     floor      forwarded tokens over necessary ones, time over that of the same forward passes
                alone, with the reader's cache and with transformers', and their share of the
                machine's peak; each is the best of several times
@@ -34,7 +37,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from credit_parts import authors, floor, growth, padded_reader, random_nli, speed, tracing
+from credit_parts import authors, floor, growth, modes, padded_reader, random_nli, speed, tracing
 from credit_parts.bench import Benchmark, Row
 
 from hopscope.api import parts
@@ -43,6 +46,7 @@ from hopscope.runtime.readers import tiny
 PARTS = {
     "speed": speed.measure,
     "authors": authors.measure,
+    "modes": modes.measure,
     "floor": floor.measure,
     "tracing": tracing.measure,
     "growth": growth.measure,

@@ -14,7 +14,7 @@ batches but without its reshape that is wrong for several golds:
 
 The entailment model is transformers' own. Both sides score the same samples, the product's, so that
 credits can be compared; `generate` draws its own, whose time counts. The sides alternate, a run
-each.
+each, and so do the product's approximations (`modes.py`), which are compared with its exact credit.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from credit_parts import modes
 from credit_parts.bench import SEED, Benchmark, N, Row
 from credit_parts.contexts import contexts
 from credit_parts.passes import weights_of
-from credit_parts.product import Product
 from credit_parts.prompted import Prompted
 from credit_parts.runs import trajectories
 from credit_parts.straightforward import Clock, Game, trajectory
@@ -54,32 +54,36 @@ def measure(bench: Benchmark) -> Row:
     """Each meter set alone, as somebody who wants only it would run it."""
     runs = trajectories(bench)
     theirs = Authors(bench)
-    return {
-        name: compared(bench, theirs, runs, meters)
-        for name, meters in (("SePer-S", ("seper",)), ("SePer-S and -H", ("seper", "seper_hard")))
-    }
+    return {name: compared(bench, theirs, runs, meters) for name, meters in modes.METERS.items()}
 
 
 def compared(
     bench: Benchmark, theirs: "Authors", runs: Sequence[Run], meters: tuple[str, ...]
 ) -> Row:
-    """The same credits by both, run by run."""
+    """The same credits by both, run by run, and by the product's approximations."""
     theirs.forget()
-    product = Product(bench, "trajectory", meters)
-    product.model.classify([Statement("Which?", "warm", "up")])  # what is only done once
+    products = {
+        name: modes.product(bench, mode, meters) for name, mode in modes.available().items()
+    }
     theirs.warm(next(iter(contexts(runs[0], every=False).values())))
-    whole = Clock()
+    wholes = {name: Clock() for name in products}
+    credits: dict[str, list[modes.Credits]] = {name: [] for name in products}
+    ratios: dict[str, list[float]] = {name: [] for name in products}
     worst = 0.0
-    ratios = []
-    spent = 0.0
     for found in runs:
-        before = bench.seconds(whole), bench.seconds(theirs.whole)
-        with whole.running():
-            given = product.credits(found)
-        wanted = theirs.credits(found, product.reader.samples, meters)
-        worst = max([worst, *(abs(given[key] - value) for key, value in wanted.items())])
-        own, spent = bench.seconds(whole) - before[0], bench.seconds(theirs.whole) - before[1]
-        ratios.append(spent / own)
+        before = {name: bench.seconds(clock) for name, clock in wholes.items()}
+        for name, each in products.items():
+            with wholes[name].running():
+                credits[name].append(each.measured(found))
+        spent = -bench.seconds(theirs.whole)
+        wanted = theirs.credits(found, products[modes.EXACT].reader.samples, meters)
+        spent += bench.seconds(theirs.whole)
+        given = credits[modes.EXACT][-1]
+        apart = (abs(modes.value(given[key]) - value) for key, value in wanted.items())
+        worst = max([worst, *apart])
+        for name, clock in wholes.items():
+            ratios[name].append(spent / (bench.seconds(clock) - before[name]))
+    product = products[modes.EXACT]
     return {
         "runs": len(runs),
         "contexts": theirs.contexts,
@@ -90,13 +94,28 @@ def compared(
             "our pairs": product.pairs,
         },
         "end to end": {
-            **sides(bench, theirs.whole, whole),
-            "of runs: least": min(ratios),
-            "median": median(ratios),
-            "greatest": max(ratios),
+            **sides(bench, theirs.whole, wholes[modes.EXACT]),
+            **spread(ratios[modes.EXACT]),
         },
         "greatest difference of credit": worst,
+        "approximations": {
+            name: {
+                "seconds": bench.seconds(wholes[name]),
+                "generation": bench.seconds(each.reader.clock),
+                "pairs": each.pairs,
+                "ratio": bench.ratio(theirs.whole, wholes[name]),
+                **spread(ratios[name]),
+                **modes.beside(credits[modes.EXACT], credits[name]),
+            }
+            for name, each in products.items()
+            if name != modes.EXACT
+        },
     }
+
+
+def spread(ratios: Sequence[float]) -> Row:
+    """Of the runs' ratios."""
+    return {"of runs: least": min(ratios), "median": median(ratios), "greatest": max(ratios)}
 
 
 def sides(bench: Benchmark, theirs: Clock, own: Clock) -> Row:

@@ -9,6 +9,7 @@ from hopscope.api import parts
 from hopscope.runtime.corpora import hopland
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.models.checkpoint import locate
+from hopscope.runtime.models.devices import Precision
 from hopscope.runtime.ports import Entailment
 from hopscope.runtime.types import Question
 from hopscope.tracing.entailments.nli import statement_texts
@@ -40,10 +41,15 @@ class Benchmark(NamedTuple):
         options = f"device={self.device}" + (",prefix_cache=0" if bare else "")
         return parts.reader(f"{self.spec},{options}")
 
-    def model(self) -> Entailment:
+    def model(self, precision: Precision = "single") -> Entailment:
         """The entailment model without a cache."""
-        checkpoint = locate(str(self.nli))
-        return load(checkpoint, texts=statement_texts, device=self.device, max_batch_tokens=AREA)
+        return load(
+            locate(str(self.nli)),
+            texts=statement_texts,
+            device=self.device,
+            max_batch_tokens=AREA,
+            precision=precision,
+        )
 
     def plain_model(self) -> Entailment:
         """The same model as transformers runs it."""

@@ -7,8 +7,9 @@ from credit_parts.prompted import Prompted
 from credit_parts.recording import Recording
 from credit_parts.straightforward import Clock
 from hopscope.api.appraiser import Appraiser, Measuring
+from hopscope.runtime.models.devices import Precision
 from hopscope.runtime.ports import Entailment, Probabilities, Statement
-from hopscope.runtime.types import Credit, Run
+from hopscope.runtime.types import Measurement, Run
 from hopscope.tracing.wrappers.cached import CachedEntailment
 
 
@@ -29,27 +30,44 @@ class Product:
     """The product's own computation, with empty caches."""
 
     def __init__(
-        self, bench: Benchmark, rule: str, meters: tuple[str, ...] = ("seper", "seper_hard")
+        self,
+        bench: Benchmark,
+        rule: str,
+        meters: tuple[str, ...] = ("seper", "seper_hard"),
+        *,
+        precision: Precision = "single",
+        tolerance: float = 0.0,
     ) -> None:
         self.reader = Recording(bench.reader())
-        self.entailment = Clocked(Prompted(bench.model()))
+        self.entailment = Clocked(Prompted(bench.model(precision)))
         self.model = CachedEntailment(self.entailment)
         self._rule = rule
-        measuring = Measuring(samples=N, seed=SEED, meters=meters, rules=(rule,))
+        measuring = Measuring(
+            samples=N,
+            seed=SEED,
+            options={"seper.tolerance": str(tolerance)},
+            meters=meters,
+            rules=(rule,),
+        )
         self._appraiser = Appraiser(self.reader, self.model, measuring)
         self.pairs = 0
 
     def credits(self, found: Run) -> dict[tuple[str, int], float]:
+        """The value of each credit, by meter and step."""
+        return {key: _value(each) for key, each in self.measured(found).items()}
+
+    def measured(self, found: Run) -> dict[tuple[str, int], Measurement]:
+        """The same with intervals."""
         measured = self._appraiser.appraise(found)
         self.pairs += measured.appraisal.pairs.computed if measured.appraisal.pairs else 0
         return {
-            (credit.meter, credit.step): _value(credit)
+            (credit.meter, credit.step): credit.measurement
             for credit in measured.credits
             if credit.rule == self._rule and credit.step is not None
         }
 
 
-def _value(credit: Credit) -> float:
-    if credit.measurement.value is None:
-        raise SystemExit(f"a credit could not be measured: {credit.measurement.reason}")
-    return credit.measurement.value
+def _value(measured: Measurement) -> float:
+    if measured.value is None:
+        raise SystemExit(f"a credit could not be measured: {measured.reason}")
+    return measured.value

@@ -13,8 +13,8 @@ from torch.nn.functional import linear
 from hopscope.runtime.models.devices import Precision
 
 Linear = Callable[[Tensor], Tensor]
-"""From (token, input) to (token, output). `bfloat16` returns numbers of its own type and takes these
-as well as single precision."""
+"""From (token, input) to (token, output). `bfloat16` returns numbers of its own type, and takes
+those as well as single precision."""
 Build = Callable[[Sequence[nn.Linear]], Linear]
 """One map from several of the same input; their outputs stand side by side."""
 

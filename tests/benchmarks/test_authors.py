@@ -47,6 +47,14 @@ def test_both_sides_give_the_same_credit_from_the_same_samples(
     assert row["greatest difference of credit"] < 1e-9
     assert row["contexts"] == 2
     assert row["entailment"]["authors' pairs"] > 2 * 10 * 2 >= row["entailment"]["our pairs"]
+    approximations = row["approximations"]
+    assert "tolerance .01, eight bits" in approximations
+    for found in approximations.values():
+        assert found["mean difference"] <= 0.01
+        assert found["intervals that hold the exact credit"] == found["credits"] == 2
+        assert found["pairs"] <= row["entailment"]["our pairs"]
+    wide = [found for name, found in approximations.items() if name.startswith("tolerance .1,")]
+    assert all(found["pairs"] < row["entailment"]["our pairs"] for found in wide)
 
 
 def test_clusters_take_later_samples_from_earlier_ones(
