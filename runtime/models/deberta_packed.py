@@ -1,15 +1,16 @@
 """Runs texts through the second version of DeBERTa on the processor, without padding.
 
-The tokens of all texts of a batch stand one after the other. Only attention looks at texts, those
-of one length together. The table of relative positions is projected when the model is loaded. A
-classifier reads its verdict at the first token, so the last layer computes no other. What is
-computed is what transformers computes, in another order: outputs differ by rounding alone.
+The tokens of all texts of a batch stand one after the other. Only attention looks at texts, and
+only there each has as many places as the longest. The table of relative positions is projected when
+the model is loaded. A classifier reads its verdict at the first token, so the last layer computes
+no other. What is computed is what transformers computes, in another order: outputs differ by
+rounding alone.
 
 Source: He et al. 2021, DeBERTa (arXiv:2006.03654), §3.1.
 """
 
-from collections.abc import Iterator, Sequence
-from math import sqrt
+from collections.abc import Sequence
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import torch
@@ -27,36 +28,30 @@ CACHED = 384
 read the weights more often."""
 
 
-class Group(NamedTuple):
-    """Texts of one length, one after the other among the tokens of a batch."""
+class Layout(NamedTuple):
+    """The texts of a batch, the longest first: packed, their tokens stand one after the other;
+    spread, each has as many places as the longest."""
 
-    first: int
-    """The number of its first text."""
     texts: int
-    start: int
-    """The place of its first token."""
     length: int
-    """Tokens of each text."""
+    """Tokens of the longest text."""
+    there: Tensor | None
+    """Whether a place has a token, (text, place); None if all have."""
+    places: Tensor
+    """The number of the token at each place, (text · place); that of a text's first where there is
+    none."""
+    firsts: Tensor
+    """The numbers of texts' first tokens, (text)."""
     rows: Tensor
-    """The row of the table of positions for each pair of tokens, (i, j)."""
+    """The row of the table of positions for each pair of places, (i, j)."""
 
-    @property
-    def tokens(self) -> slice:
-        return slice(self.start, self.start + self.texts * self.length)
+    def spread(self, values: Tensor) -> Tensor:
+        """From (token, column) to (text · place, column)."""
+        return values if self.there is None else values[self.places]
 
-    @property
-    def firsts(self) -> slice:
-        return slice(self.first, self.first + self.texts)
-
-    def split(self, values: Tensor) -> Tensor:
-        """The group's part of (head, token, column), as (head, text, token, column)."""
-        heads, _, columns = values.shape
-        return values[:, self.tokens].view(heads, self.texts, self.length, columns)
-
-
-def firsts(groups: Sequence[Group]) -> list[int]:
-    """The places of texts' first tokens."""
-    return [group.start + i * group.length for group in groups for i in range(group.texts)]
+    def packed(self, values: Tensor) -> Tensor:
+        """From (text · place, …) to (token, …)."""
+        return values if self.there is None else values[self.there.flatten()]
 
 
 class Distances:
@@ -75,18 +70,18 @@ class Distances:
         near = self._half if self._bucket_exceeds else min(self._half, length)
         return slice(self._half - near, self._half + near)
 
-    def groups(self, lengths: Sequence[int], near: slice) -> Iterator[Group]:
-        """The texts of each length; equal ones stand together."""
+    def layout(self, lengths: Sequence[int], near: slice) -> Layout:
+        """The layout of texts of these lengths, the longest first."""
         half = self._half - near.start
-        start = first = 0
-        for place, length in enumerate(lengths, start=1):
-            if place == len(lengths) or lengths[place] != length:
-                places = torch.arange(length)
-                distance = self._bucket(places[:, None] - places[None, :]).long()
-                rows = (distance + half).clamp(0, 2 * half - 1)
-                yield Group(first, place - first, start, length, rows)
-                start += (place - first) * length
-                first = place
+        counts = torch.tensor(lengths)
+        firsts = counts.cumsum(0) - counts
+        places = torch.arange(lengths[0])
+        distance = self._bucket(places[:, None] - places[None, :]).long()
+        rows = (distance + half).clamp(0, 2 * half - 1)
+        there = places < counts[:, None]
+        numbers = (firsts[:, None] + places * there).flatten()
+        every = lengths[-1] == lengths[0]
+        return Layout(len(lengths), lengths[0], None if every else there, numbers, firsts, rows)
 
     def _bucket(self, distance: Tensor) -> Tensor:
         if self._buckets <= 0:
@@ -126,47 +121,52 @@ class Layer:
         self._activation = layer.intermediate.intermediate_act_fn
         self._norms = layer.attention.output.LayerNorm, layer.output.LayerNorm
 
-    def __call__(self, tokens: Tensor, groups: Sequence[Group], near: slice) -> Tensor:
+    def __call__(self, tokens: Tensor, layout: Layout, near: slice) -> Tensor:
         """The outputs, (token, coordinate), of all tokens or of the first of each text."""
-        sides = self._by_head(self._project(tokens))
+        sides = self._by_head(layout.spread(self._project(tokens)))
         if self._query is None:
             keys, values, queries = sides.chunk(3)
         else:
             keys, values = sides.chunk(2)
-            tokens = tokens[firsts(groups)]
+            tokens = tokens[layout.firsts]
             queries = self._by_head(self._query(tokens))
-        attended = self._attend(queries * self._scale, keys, values, groups, near)
+        attended = self._attend(queries * self._scale, keys, values, layout, near)
+        if self._query is None:
+            attended = layout.packed(attended)
         after_attention, after_all = self._norms
-        tokens = after_attention(self._attended(attended).float() + tokens)
+        tokens = after_attention(self._attended(attended.flatten(1)).float() + tokens)
         wide = self._activation(self._wide(tokens))
         outputs: Tensor = after_all(self._narrow(wide).float() + tokens)
         return outputs
 
     def _attend(
-        self, queries: Tensor, keys: Tensor, values: Tensor, groups: Sequence[Group], near: slice
+        self, queries: Tensor, keys: Tensor, values: Tensor, layout: Layout, near: slice
     ) -> Tensor:
-        """The mean of the values that each query attends to, (query, coordinate).
+        """The mean of the values that each query attends to, (query, head, coordinate).
 
         Args:
-            queries, keys, values: (head, token, coordinate); of queries all or texts' first ones.
+            queries, keys, values: (head, text · place, coordinate); of queries all or texts' first
+                ones.
         """
-        by_row = None if self._keys is None else queries @ self._keys[:, :, near]
-        to_row = None if self._queries is None else keys @ self._queries[:, :, near]
-        means = torch.empty_like(queries)
-        for group in groups:
-            first_only = self._query is not None
-            own = group.firsts if first_only else group.tokens
-            rows = group.rows[:1] if first_only else group.rows  # (query, key)
-            shape = len(queries), group.texts, len(rows), group.length
-            keyed = group.split(keys)
-            scores = queries[:, own].view(*shape[:3], -1) @ keyed.transpose(2, 3)
-            if by_row is not None:
-                scores += by_row[:, own].view(*shape[:3], -1).gather(3, rows.expand(shape))
-            if to_row is not None:
-                turned = rows.t().expand(*shape[:2], group.length, len(rows))
-                scores += group.split(to_row).gather(3, turned).transpose(2, 3)
-            means[:, own] = (scores.softmax(dim=3) @ group.split(values)).flatten(1, 2)
-        return means.transpose(0, 1).flatten(1)
+        heads, _, size = queries.shape
+        rows = layout.rows if self._query is None else layout.rows[:1]  # (query, key)
+        shape = heads, layout.texts, len(rows), layout.length
+
+        def by_text(each: Tensor) -> Tensor:
+            return each.view(heads * layout.texts, -1, size)
+
+        scores = (by_text(queries) @ by_text(keys).transpose(1, 2)).view(shape)
+        if self._keys is not None:
+            by_row = queries @ self._keys[:, :, near]
+            scores += by_row.view(*shape[:3], -1).gather(3, rows.expand(shape))
+        if self._queries is not None:
+            to_row = (keys @ self._queries[:, :, near]).view(*shape[:2], layout.length, -1)
+            turned = rows.t().expand(*shape[:2], layout.length, len(rows))
+            scores += to_row.gather(3, turned).transpose(2, 3)
+        if layout.there is not None:
+            scores.masked_fill_(~layout.there[:, None], -inf)
+        means = scores.softmax(dim=3).flatten(0, 1) @ by_text(values)
+        return means.view(heads, -1, size).transpose(0, 1)
 
     def _by_head(self, values: Tensor) -> Tensor:
         """From (token, coordinate of all heads) to (head, token, coordinate), in single
@@ -227,24 +227,26 @@ class PackedEncoder(nn.Module):
     def _outputs(self, embeddings: Tensor, lengths: list[int]) -> Tensor:
         """The outputs of texts, or at their first tokens, (token, coordinate)."""
         near = self._distances.near(lengths[0])
-        groups = list(self._distances.groups(lengths, near))
+        layout = self._distances.layout(lengths, near)
         tokens = embeddings
         for number, layer in enumerate(self._layers):
-            tokens = layer(tokens, groups, near)
+            tokens = layer(tokens, layout, near)
             if number == 0 and self._conv is not None:
-                tokens = self._convolved(embeddings, tokens, groups)
+                tokens = self._convolved(embeddings, tokens, layout)
         if self._first_only and len(tokens) > len(lengths):
-            tokens = tokens[firsts(groups)]
+            tokens = tokens[layout.firsts]
         return tokens
 
-    def _convolved(self, embeddings: Tensor, tokens: Tensor, groups: Sequence[Group]) -> Tensor:
-        convolved = torch.empty_like(tokens)
-        for group in groups:
-            shape = group.texts, group.length, -1
-            there = torch.ones(group.texts, group.length, dtype=torch.long)
-            own = embeddings[group.tokens].view(shape), tokens[group.tokens].view(shape)
-            convolved[group.tokens] = self._conv(*own, there).flatten(0, 1)
-        return convolved
+    def _convolved(self, embeddings: Tensor, tokens: Tensor, layout: Layout) -> Tensor:
+        there = layout.there
+        if there is None:
+            there = torch.ones(layout.texts, layout.length, dtype=torch.bool)
+        own = (
+            layout.spread(each).view(layout.texts, layout.length, -1) * there[:, :, None]
+            for each in (embeddings, tokens)
+        )
+        convolved: Tensor = self._conv(*own, there.long())
+        return layout.packed(convolved.flatten(0, 1))
 
 
 def packs(model: nn.Module) -> bool:
