@@ -2,8 +2,8 @@
 
 speed          milliseconds for a pair, by transformers, with the relative positions that occur
                (`runtime/models/deberta.py`), packed (`runtime/models/deberta_packed.py`), and
-               packed in bfloat16 and in numbers of eight bits; random weights of DeBERTa-base's size; the best
-               of several times, in turn. And the operations a second of the packed model's
+               packed in bfloat16 and in numbers of eight bits; random weights of DeBERTa-base's
+               size; the best of several times, in turn. And the operations a second of the packed model's
                widest map alone, beside those of the whole model
 agreement      the packed model in single precision against both approximations. No trained MNLI
                classifier can be had offline, so a small one of the same architecture is trained
@@ -121,7 +121,7 @@ def speed(folder: Path) -> None:
     tokens = torch.randn(deberta_packed.CACHED, random_nli.WIDTH)
     operations = 2e-9 * wide.weight.numel() * len(tokens)
     for name, build in (("single", laid_out), ("eight bits", eight_bits), ("bfloat16", bfloat16)):
-        if name == "bfloat16" and not multiplies(name):
+        if name == "bfloat16" and not multiplies("bfloat16"):
             continue
         mapped = build([wide])
         least_time = inf
