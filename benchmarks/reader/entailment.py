@@ -3,8 +3,8 @@
 speed          milliseconds for a pair, by transformers, with the relative positions that occur
                (`runtime/models/deberta.py`), packed (`runtime/models/deberta_packed.py`), and
                packed in bfloat16 and in numbers of eight bits; random weights of DeBERTa-base's
-               size; the best of several times, in turn. And the operations a second of the packed model's
-               widest map alone, beside those of the whole model
+               size; the best of several times, in turn. And the operations a second of the packed
+               model's widest map alone, beside those of the whole model
 agreement      the packed model in single precision against both approximations. No trained MNLI
                classifier can be had offline, so a small one of the same architecture is trained
                here on the verdicts of `lexical` on answers of Hopland's `dev`. It is trained,

@@ -320,7 +320,8 @@ class SePer:
         self, question: Question, evidences: Sequence[tuple[Passage, ...]]
     ) -> list[Belief | Unmeasured]:
         """The same with all intermediate results: replies, weights, entailments, clusters, both
-        kinds, and the passages that were not shown.
+        kinds, and the passages that were not shown. All pairs are classified, whatever the
+        tolerance.
 
         Raises:
             ReaderError, EntailmentError: a model failed.
