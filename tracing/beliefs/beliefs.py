@@ -183,14 +183,10 @@ def soft(
         asked[:, None], belief.agreement(forward, np.ones(shape), options.direction), 1.0
     )
     if options.direction != "r2g":
-        reach = (most - least).max(axis=1)
-        costs = {
-            text: masses[text] * float(reach[texts.index(text)])
-            for text in masses
-            if text not in light
-        }
-        spent = sum(masses[text] for text in light)
-        spared = light | unasked.lightest(costs, options.tolerance - spent)
+        reach = dict(zip(texts, (most - least).max(axis=1).tolist(), strict=True))
+        costs = {text: mass * reach[text] for text, mass in masses.items() if text not in light}
+        left = options.tolerance - sum(masses[text] for text in light)
+        spared = light | unasked.lightest(costs, left)
         both = [
             (i, g)
             for i, text in enumerate(texts)
