@@ -7,7 +7,7 @@ import torch
 from credit_parts.bench import Benchmark, Row, timed
 from credit_parts.contexts import contexts
 from credit_parts.passes import observed, replayed, weights_of
-from credit_parts.recording import Recording
+from credit_parts.product import Recording
 from credit_parts.runs import trajectories
 from credit_parts.straightforward import Clock
 from hopscope.runtime.types import ForwardCounts, Generation, GenerationRequest

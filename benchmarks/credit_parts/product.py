@@ -1,16 +1,33 @@
 """Credit as the product computes it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from credit_parts.bench import SEED, Benchmark, N
 from credit_parts.prompted import Prompted
-from credit_parts.recording import Recording
 from credit_parts.straightforward import Clock
 from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.runtime.models.devices import Precision
 from hopscope.runtime.ports import Entailment, Probabilities, Statement
-from hopscope.runtime.types import Measurement, Run
+from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Run
 from hopscope.tracing.wrappers.cached import CachedEntailment
+
+
+class Recording:
+    """The product's reader, with a record of its samples for comparison, and a clock."""
+
+    def __init__(self, reader: Any) -> None:
+        self.name = reader.name
+        self.reader = reader
+        self.score, self.more = reader.score, reader.more
+        self.clock = Clock()
+        self.samples: dict[GenerationRequest, list[Generation]] = {}
+
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        with self.clock.running():
+            found: list[list[Generation]] = self.reader.generate(requests)
+        self.samples.update(zip(requests, found, strict=True))
+        return found
 
 
 class Clocked:
