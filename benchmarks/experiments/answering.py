@@ -11,7 +11,7 @@ counts the tokens drawn by a pass that reads no prompt.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import process_time
@@ -81,7 +81,15 @@ def measure(workflow: str, ways: list[Way], limit: int, rounds: int) -> dict[str
     }
 
 
-def answered(workflow: str, way: Way, reader: Any, asked: list[Question]) -> list[str | None]:
+def answered(
+    workflow: str,
+    way: Way,
+    reader: Any,
+    asked: list[Question],
+    options: Mapping[str, str] | None = None,
+) -> list[str | None]:
+    """The answers by a workflow with these options."""
+
     def answer(reader: Any) -> Callable[[Question], str | None]:
         deps = Deps(
             reader=reader,
@@ -89,7 +97,7 @@ def answered(workflow: str, way: Way, reader: Any, asked: list[Question]) -> lis
             entailment=parts.entailment("lexical"),
             seed=0,
         )
-        built = parts.workflow(workflow, {})
+        built = parts.workflow(workflow, dict(options or {}))
         return lambda question: run(built, question, deps).answer
 
     if way.threads == 1:
