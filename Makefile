@@ -9,6 +9,7 @@ MLFLOW ?= .venv-mlflow
 PHOENIX ?= .venv-phoenix
 CHROMIUM ?= /usr/bin/chromium
 INSPECT ?= .venv-inspect
+PEERS ?= .venv-peers
 BIN := $(VENV)/bin
 # The folders of the runtime where models compute; the others hand on what they said.
 COMPUTING := compressors encoders generation models readers rerankers retrievers similarities thinking \
@@ -16,7 +17,7 @@ COMPUTING := compressors encoders generation models readers rerankers retrievers
 MEASURING := answer_metrics beliefs credit entailments erag games meters pairs statistics wrappers
 export OMP_WAIT_POLICY = passive
 
-.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-phoenix test-browser pictures test-inspect check format bench lab clean
+.PHONY: help demo test test-portable test-light test-vllm test-traces test-trainers test-mlflow test-phoenix test-browser pictures test-inspect bench-peers check format bench lab clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -125,6 +126,19 @@ $(INSPECT)/ready: pyproject.toml
 test-inspect: $(INSPECT)/ready ## Read exports with inspect_ai, ragas and FlashRAG, in an environment of their own.
 	$(INSPECT)/bin/python -m pytest tests/on_inspect
 
+# Of FlashRAG and lm-polygraph only the modules that benchmarks/peers.py uses are wanted: their other
+# dependencies are large, and contradict each other's and ours.
+$(PEERS)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --editable '.[local]' accelerate datasets openai pillow \
+		scikit-learn numba==0.68.1 tiktoken==0.14.0 termcolor==3.3.0 --constraint constraints.txt
+	-$(PEERS)/bin/pip install --quiet --no-deps lm-polygraph==0.7.0
+	-$(PEERS)/bin/pip install --quiet --no-deps flashrag-dev==0.3.0.dev20260919
+	@touch $@
+
+bench-peers: $(PEERS)/ready ## Measure Hopscope beside FlashRAG, lm-polygraph, bm25s and SePer's algorithm (2 GB).
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/peers.py
+
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -146,4 +160,4 @@ lab: $(BIN)/pytest ## Measure the measuring instruments where the truth is known
 	HF_HUB_OFFLINE=1 $(BIN)/hopscope lab
 
 clean: ## Remove what was installed and built.
-	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) $(PHOENIX) $(INSPECT) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LIGHT) $(VLLM) $(TRACES) $(TRAINERS) $(MLFLOW) $(PHOENIX) $(INSPECT) $(PEERS) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

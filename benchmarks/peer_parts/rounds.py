@@ -1,6 +1,6 @@
 """Sides that take turns, and the ratios of their times with their spread."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from time import process_time
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
     heading: str
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
     def __str__(self) -> str:
         head = f"| {' | '.join(self.columns)} |\n|---{'|--:' * (len(self.columns) - 1)}|"
