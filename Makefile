@@ -126,7 +126,7 @@ $(INSPECT)/ready: pyproject.toml
 test-inspect: $(INSPECT)/ready ## Read exports with inspect_ai, ragas and FlashRAG, in an environment of their own.
 	$(INSPECT)/bin/python -m pytest tests/on_inspect
 
-# Of FlashRAG and lm-polygraph only the modules that benchmarks/peers.py uses are wanted: their other
+# Of FlashRAG and lm-polygraph only the modules that benchmarks/peer_parts uses are wanted: their other
 # dependencies are large, and contradict each other's and ours.
 $(PEERS)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -137,7 +137,8 @@ $(PEERS)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 bench-peers: $(PEERS)/ready ## Measure Hopscope beside FlashRAG, lm-polygraph, bm25s and SePer's algorithm (2 GB).
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/peers.py
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 PYTHONPATH=benchmarks \
+		$(PEERS)/bin/python -m peer_parts
 
 check: $(BIN)/pytest ## Lint, types, layers.
 	$(BIN)/ruff check .

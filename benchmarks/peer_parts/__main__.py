@@ -10,7 +10,7 @@
 told, and the others are measured. Times are processor time; a figure is the median over rounds with
 the least and the greatest, and a ratio is taken round by round: above 1 the peer takes longer.
 
-    OMP_NUM_THREADS=1 python benchmarks/peers.py [--only PART ...] [--rounds 3]
+    OMP_NUM_THREADS=1 PYTHONPATH=benchmarks python -m peer_parts [--only PART ...] [--rounds 3]
 """
 
 import argparse
@@ -26,10 +26,10 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before the peers import the hub'
 
 from credit_parts import random_nli
 from credit_parts.bench import Benchmark
-from peer_parts import answering, belief, bm25_batches, entropy
-from peer_parts.rounds import PeerMissingError, Table
 
 from hopscope.runtime.readers import tiny
+from peer_parts import answering, belief, bm25_batches, entropy
+from peer_parts.rounds import PeerMissingError, Table
 
 PEERS = ("flashrag-dev", "lm-polygraph", "bm25s", "numba", "transformers", "torch")
 PARTS = ("seper", "entropy", "naive", "ircot", "bm25")

@@ -16,7 +16,7 @@ longer: 2 operations for each weight and token, at the published bandwidth and h
 dense peak in bfloat16. Attention, sampling, Python and the retriever are left out, so real times
 are longer, for all three sides.
 
-    OMP_NUM_THREADS=1 python benchmarks/gpu_estimate.py [--questions 20]
+    OMP_NUM_THREADS=1 PYTHONPATH=benchmarks python -m peer_parts.gpu_estimate [--questions 20]
 """
 
 import argparse
