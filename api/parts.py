@@ -175,6 +175,21 @@ def reader_or_own(named: str | None, own: str, thinking: str | None) -> str:
     return thoughtful(named or own, thinking)
 
 
+def prompts_of(reader: object) -> str | None:
+    """The set of prompts that a named reader brings along; None of one that reads the default.
+
+    Raises:
+        UsageError: there is no such reader.
+    """
+    if not isinstance(reader, str):
+        return None
+    from hopscope.runtime import components, readers
+    from hopscope.runtime.prompting import loading
+
+    own: str | None = getattr(components.load(readers, Spec.parse(reader).name), "PROMPTS", None)
+    return own and loading.load(own).name
+
+
 def embedded(reader: object) -> bool:
     """Whether a reader's text names one of the embedded ones."""
     return isinstance(reader, str) and Spec.parse(reader).name == TINY

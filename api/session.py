@@ -85,7 +85,7 @@ class Session:
     ) -> None:
         """
         Args:
-            reader: `tiny` (embedded, knows Hopland only), `hf:MODEL`, `vllm:MODEL` or
+            reader: `tiny` (embedded, knows Hopland only), `hf:MODEL`, `vllm:MODEL`, `fid:MODEL` or
                 `openai:URL#MODEL`; docs/readers.md.
             retriever: `hopland` (embedded), the folder of an index, or an expression;
                 docs/workflows.md.
@@ -101,8 +101,8 @@ class Session:
             options: of the workflow, `{"k": 5}`, and of meters and rules,
                 `{"seper.weight": "uniform"}`.
             presets: named sets of options, such as `seper-paper`; `options` precede them.
-            prompts: a folder of prompts, or the name of a set, in place of the default ones;
-                docs/setup/prompts.md.
+            prompts: a folder of prompts, or the name of a set, in place of the reader's or default
+                ones; docs/setup/prompts.md.
             policy: decides before each retrieval whether it is worth its price.
             limits: the maximum tokens, calls, retrievals, seconds and cost of a run.
             prices: a TOML table of model prices.
@@ -132,7 +132,8 @@ class Session:
         self.workflow = workflow
         self.policy = policy
         self.options = given.texts(options)
-        self.presets = Presets.named(names(presets), None if prompts is None else str(prompts))
+        chosen = parts.prompts_of(reader) if prompts is None else str(prompts)
+        self.presets = Presets.named(names(presets), chosen)
         self.spending = Spending(
             policy=policy if isinstance(policy, str) else parts.NATIVE,
             limits=limits or Limits(),

@@ -274,7 +274,12 @@ def _results(
         from hopscope.tracing.erag.labels import ERAG
         from hopscope.tracing.wrappers.cached import CachedReader
 
-        erag = ERAG(CachedReader(parts.reader(labels)), metrics[verdict], seed=bootstrap.seed)
+        erag = ERAG(
+            CachedReader(parts.reader(labels)),
+            metrics[verdict],
+            seed=bootstrap.seed,
+            prompts=parts.prompts_of(labels) or "",
+        )
     return Results(
         rows,
         known,

@@ -97,7 +97,14 @@ def erag(
     records = _records(runs)
     _log.info("loading the reader")
     asked = CachedReader(given.reader(reader))
-    labels = ERAG(asked, judged, max_tokens=max_tokens, seed=seed, cutoffs=tuple(cutoffs))
+    labels = ERAG(
+        asked,
+        judged,
+        max_tokens=max_tokens,
+        seed=seed,
+        cutoffs=tuple(cutoffs),
+        prompts=parts.prompts_of(reader) or "",
+    )
     _log.info("reading each passage alone")
     return erag_report(records, labels, seed=seed)
 

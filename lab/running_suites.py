@@ -123,11 +123,12 @@ class Suites:
             names: empty runs all suites.
             reader: named as for `parts.reader`.
             other: a weaker second reader, likewise; by default the small one of the package, if
-                installed.
+                installed and if the first has no prompts of its own.
             limit: questions of each kind.
             presets: named sets of options of the suites' meters and workflows.
             options: single ones, as for `suites.settings`, which precede the presets.
-            prompts: a folder of prompts, or the name of a set, for workflows and meters.
+            prompts: a folder of prompts, or the name of a set, for workflows and meters; by
+                default those of the reader.
             entailments: by default lexical for a generated world, and equivalence for a file.
                 Several are for suites that compare them, which say so by `COMPARES_ENTAILMENTS`.
             file: takes the place of a generated world. Of all suites only those run then whose
@@ -141,9 +142,11 @@ class Suites:
         modules = {name: components.load(validity, name) for name in asked}
         entailment, compared = _one_or_several(entailments, modules)
         owners = Owners(list(modules.values()))
-        chosen = owners.chosen(presets, options, prompts)
+        own = parts.prompts_of(reader)
+        chosen = owners.chosen(presets, options, prompts or own)
         self._options = owners.told(chosen)
-        other = other or _small()
+        # The small reader reads the default prompts.
+        other = other or (None if own else _small())
         first, second = parts.reader(reader), None if other is None else parts.reader(other)
         if file is None:
             self._left_out = ""

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import (
     GPT2Config,
     LlamaConfig,
@@ -18,7 +26,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     Qwen2Config,
 )
-from transformers.models.auto.modeling_auto import AutoModelForCausalLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 BOS, END, TURN = "<|bos|>", "<|end|>", "<|turn|>"
 CHAT_TEMPLATE = (
@@ -89,6 +98,33 @@ def tiny_gpt2(folder: Path, *, chat: bool = False, seed: int = 0, **options: Any
         "eos_token_id": 1,
     }
     return save(folder, GPT2Config(**{**shape, **options}), chat=chat, seed=seed)
+
+
+def tiny_t5(folder: Path, *, kind: str = "t5", seed: int = 0, **options: Any) -> Path:
+    """An encoder-decoder of T5's family; its tokenizer ends every text with an end token."""
+    shape = {
+        "vocab_size": 320,
+        "d_model": 32,
+        "d_kv": 8,
+        "d_ff": 64,
+        "num_layers": 2,
+        "num_heads": 4,
+        "relative_attention_num_buckets": 8,
+        "initializer_factor": 1.5,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+        "decoder_start_token_id": 0,
+    }
+    config = CONFIG_MAPPING[kind](**{**shape, **options})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        AutoModelForSeq2SeqLM.from_config(config).save_pretrained(folder)
+    fast = tokenizer(chat=False)
+    fast.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, 1)]
+    )
+    fast.save_pretrained(folder)
+    return folder
 
 
 SHAPE: dict[str, Any] = {

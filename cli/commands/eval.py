@@ -261,7 +261,9 @@ def eval_command(
                 data,
                 named=workflow or code_options.lines("HOPSCOPE_WORKFLOWS") or ["ircot"],
                 options=specs.pairs(option or code_options.lines("HOPSCOPE_OPTIONS")),
-                presets=Presets.named(measuring.presets(preset), prompts),
+                presets=Presets.named(
+                    measuring.presets(preset), prompts or parts.prompts_of(reader)
+                ),
                 name=name,
                 corpus=corpus,
                 k=k,

@@ -34,7 +34,8 @@ ReaderSpec = Annotated[
         "--reader",
         metavar="READER",
         help="The reader: tiny (embedded, knows Hopland only), hf:MODEL (a folder or a hub id), "
-        "vllm:MODEL, or openai:URL#MODEL for a server; options follow after commas "
+        "vllm:MODEL, fid:MODEL (T5 with Fusion-in-Decoder), or openai:URL#MODEL for a server; "
+        "options follow after commas "
         "(docs/readers.md).",
         envvar="HOPSCOPE_READER",
     ),

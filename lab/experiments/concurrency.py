@@ -18,7 +18,7 @@ SERVED = frozenset({"openai"})
 """Readers that use a server, which batches requests itself."""
 SERVICES = ("searxng:", "opensearch:", "openai:")
 """Names of retrievers and judges that ask a server."""
-BATCHING = frozenset({"tiny", "hf", "vllm"})
+BATCHING = frozenset({"tiny", "hf", "fid", "vllm"})
 """Local readers whose threads share passes."""
 
 

@@ -67,6 +67,8 @@ class Owners:
             for key, text in chosen.of_workflow(name).items()
         }
         options = {**chosen.of_meters(self.meters), **of_workflows}
+        if chosen.prompts and not any(key.endswith(f".{parts.PROMPTS}") for key in options):
+            options[parts.PROMPTS] = chosen.prompts  # of a suite that asks the reader itself
         return ", ".join(
             f"{key}={text}" for key, text in options.items() if key not in self._varied
         )

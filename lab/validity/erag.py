@@ -99,7 +99,7 @@ def score(inputs: SuiteInputs, item: KnownQuestion) -> list[Scored]:
     """Score each list of a question."""
     found = lists(inputs, item)
     metric = exact_match.build()
-    erag = ERAG(inputs.reader, metric)
+    erag = ERAG(inputs.reader, metric, prompts=inputs.presets.prompts or "")
     asked = asking.requests(
         item.question.text,
         list(found.values()),
@@ -107,6 +107,7 @@ def score(inputs: SuiteInputs, item: KnownQuestion) -> list[Scored]:
         temperature=0.0,
         max_tokens=erag.max_tokens,
         seed=erag.seed,
+        prompts=erag.prompts,
     )
     replies = dict(zip(asked, asking.generate(inputs.reader, list(asked.values())), strict=True))
     answers = [_answer(replies[asking.content(passages)]) for passages in found.values()]

@@ -109,7 +109,7 @@ class Decoder:
             for sequence, logits in zip(made.members, made.logits, strict=True):
                 logprobs, entropies = distribution(logits[-wanted[sequence].logits :])
                 for i in members[sequence]:
-                    scored[i] = _likelihood(work[i].continuation, logprobs, entropies)
+                    scored[i] = likelihood(work[i].continuation, logprobs, entropies)
         return [scored[i] for i in range(len(work))]
 
     def follow(self, prompt: list[int], prefixes: Sequence[tuple[int, ...]]) -> list[Tensor]:
@@ -167,8 +167,13 @@ class Decoder:
             waiting += [(cache, child) for child in draw_next([row], logits[:, -1]).rows]
 
 
-def _likelihood(given: Tokens, logprobs: Tensor, entropies: Tensor) -> Likelihood:
-    """The likelihood from the distributions, (position, token), at the last positions."""
+def likelihood(given: Tokens, logprobs: Tensor, entropies: Tensor) -> Likelihood:
+    """The likelihood of a continuation from the log-probabilities, (position, token), and entropies
+    at the last positions.
+
+    Raises:
+        ReaderError: a number is not finite.
+    """
     entropies = entropies[-len(given) :]
     wanted = torch.tensor(given, device=logprobs.device)
     chosen = logprobs[-len(given) :].gather(-1, wanted[:, None]).squeeze(-1)

@@ -36,7 +36,9 @@ class Draft:
         tokenizer: Any,
         end_ids: frozenset[int],
         opening: Opening | None = None,
+        continues: bool = True,
     ) -> None:
+        """`continues`: the text follows the prompt's; else it is spelled as one of its own."""
         self.temperature = request.temperature
         self.stream = stream_key(request.seed, prompt_ids, index)
         self.steps = 0
@@ -69,7 +71,7 @@ class Draft:
         self._longest_stop = max(map(len, request.stop), default=0)
         self._keeps = request.keeps
         self._end_ids = end_ids
-        self._spelling = TextStream(tokenizer, prompt_ids)
+        self._spelling = TextStream(tokenizer, prompt_ids if continues else [])
         self._text = ""
         self._pieces: list[str] = []
         self._ids: list[int] = []

@@ -6,13 +6,19 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from hopscope.runtime.errors import UsageError
 from hopscope.runtime.generation.comparison import compare
 from hopscope.runtime.generation.transformers_reader import TransformersReader
 from hopscope.runtime.models.architecture import readable
 from hopscope.runtime.models.checkpoint import Checkpoint
 from hopscope.runtime.models.devices import choose_device
-from hopscope.runtime.models.loading import configuration, quiet, refusal, tokenizer_of, weights
+from hopscope.runtime.models.loading import (
+    check_complete,
+    configuration,
+    quiet,
+    refusal,
+    tokenizer_of,
+    weights,
+)
 from hopscope.runtime.thinking.marks import Thinking
 
 
@@ -46,13 +52,7 @@ def load(
         dtype=dtype,
         ignore_mismatched_sizes=True,
     )
-    # transformers fills weights that are missing or of another shape with random values.
-    reshaped = {name for name, *_ in report["mismatched_keys"]}
-    if invented := sorted(reshaped | set(report["missing_keys"])):
-        raise UsageError(
-            f"{checkpoint.name}: weights and configuration do not belong together: "
-            f"{len(invented)} weights are missing or of another shape, first {invented[0]}"
-        )
+    check_complete(report, checkpoint.name)
     if checkpoint.adapter is not None:
         model = _merged(model, checkpoint.adapter, checkpoint.name)
     return reading(

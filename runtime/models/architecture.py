@@ -32,6 +32,9 @@ KNOWN = frozenset(
 )
 """Model types, as configurations name them."""
 
+FUSED = frozenset({"mt5", "t5", "umt5"})
+"""Encoder-decoders that the reader `fid` reads."""
+
 WRONG = {
     "minimax": "it takes a cache of its own, whose rows cannot be multiplied",
     "nemotron_h": "its cached steps leave out a bound that its whole passes apply (time_step_min)",
@@ -97,6 +100,8 @@ def _family(config: Any) -> tuple[Any, Any]:
 
 
 def _instead(config: Any) -> str:
+    if config.model_type in FUSED:
+        return "read it by Fusion-in-Decoder, fid:FOLDER_OR_HUB_ID (docs/readers.md)"
     encoder = not getattr(config, "is_encoder_decoder", False)
     if encoder and type(config) in MODEL_FOR_MASKED_LM_MAPPING:
         return (

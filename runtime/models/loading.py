@@ -78,6 +78,21 @@ def weights(
         return model.to(device).eval(), report
 
 
+def check_complete(report: Any, name: str) -> None:
+    """Check that the checkpoint has all weights: transformers fills those that are missing or of
+    another shape with random values.
+
+    Raises:
+        UsageError: it has not.
+    """
+    reshaped = {weight for weight, *_ in report["mismatched_keys"]}
+    if invented := sorted(reshaped | set(report["missing_keys"])):
+        raise UsageError(
+            f"{name}: weights and configuration do not belong together: "
+            f"{len(invented)} weights are missing or of another shape, first {invented[0]}"
+        )
+
+
 @contextmanager
 def refusal(what: str) -> Iterator[None]:
     """Turn errors of transformers while loading into a UsageError."""

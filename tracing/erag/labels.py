@@ -43,6 +43,8 @@ class ERAG:
     max_tokens: int = 64
     seed: int = 0
     cutoffs: tuple[int, ...] = ()
+    prompts: str = ""
+    """A set of prompts, or its folder, whose `meter/answer` asks for the answers."""
 
     def __post_init__(self) -> None:
         """Raises UsageError for invalid options."""
@@ -53,7 +55,7 @@ class ERAG:
     def estimator(self) -> str:
         return (
             f"erag(label={self.metric.estimator}, reader={self.reader.name}, temperature=0, "
-            f"max_tokens={self.max_tokens}, prompt=short_answer)"
+            f"max_tokens={self.max_tokens}, prompt={asking.prompt_name(self.prompts)})"
         )
 
     def labels(self, question: Question, passages: Sequence[Passage]) -> dict[Content, Measurement]:
@@ -70,6 +72,7 @@ class ERAG:
             temperature=0.0,
             max_tokens=self.max_tokens,
             seed=self.seed,
+            prompts=self.prompts,
         )
         replies = asking.generate(self.reader, list(requests.values())) if requests else []
         written = {

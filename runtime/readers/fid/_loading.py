@@ -1,0 +1,84 @@
+"""A reader over a checkpoint of the T5 family."""
+
+from typing import Any
+
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoModelForSeq2SeqLM
+
+from hopscope.runtime.errors import UsageError
+from hopscope.runtime.models.architecture import FUSED
+from hopscope.runtime.models.checkpoint import Checkpoint
+from hopscope.runtime.models.devices import choose_device
+from hopscope.runtime.models.loading import (
+    check_complete,
+    configuration,
+    refusal,
+    tokenizer_of,
+    weights,
+)
+from hopscope.runtime.readers.fid._reader import FiDReader
+
+
+def load(
+    checkpoint: Checkpoint,
+    model: str,
+    *,
+    device: str,
+    dtype: str,
+    passage_tokens: int | None,
+    max_batch_tokens: int,
+) -> FiDReader:
+    """Load a checkpoint.
+
+    Args:
+        model: the text that names it, for errors.
+
+    Raises:
+        UsageError: it is of another kind, transformers cannot load it, or the device is missing.
+    """
+    where = choose_device(device)
+    if dtype == "auto" and where == "cpu":
+        dtype = "float32"
+    config = configuration(checkpoint.folder, checkpoint.name)
+    _check(config, checkpoint.name, model)
+    tokenizer = tokenizer_of(checkpoint.folder, checkpoint.name)
+    loaded, report = weights(
+        AutoModelForSeq2SeqLM,
+        checkpoint.folder,
+        checkpoint.name,
+        device=where,
+        config=config,
+        dtype=dtype,
+        ignore_mismatched_sizes=True,
+    )
+    check_complete(report, checkpoint.name)
+    precision = str(loaded.dtype).removeprefix("torch.")
+    label = checkpoint.name if precision == "float32" else f"{checkpoint.name}:{precision}"
+    if passage_tokens is not None:
+        label += f":passage_tokens={passage_tokens}"
+    with refusal(f"{checkpoint.name}: its configuration cannot be used"):
+        return FiDReader(
+            loaded,
+            tokenizer,
+            name=label,
+            passage_tokens=passage_tokens,
+            max_batch_tokens=max_batch_tokens,
+        )
+
+
+def _check(config: Any, name: str, model: str) -> None:
+    """
+    Raises:
+        UsageError: the model has no encoder, or another than T5's.
+    """
+    kind = config.model_type
+    if kind in FUSED:
+        return
+    if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not config.is_encoder_decoder:
+        raise UsageError(
+            f"{name} is a {kind}, which has no encoder that could read passages apart; read it as "
+            f"hf:{model}"
+        )
+    raise UsageError(
+        f"{name} is a {kind}; fid reads encoder-decoders of the T5 family alone "
+        f"({', '.join(sorted(FUSED))}): name one, or another reader (docs/readers.md)"
+    )
