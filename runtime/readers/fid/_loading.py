@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoModelForSeq2SeqLM
+from transformers import AutoModelForSeq2SeqLM
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.models.architecture import FUSED
+from hopscope.runtime.models.architecture import FUSED, readable
 from hopscope.runtime.models.checkpoint import Checkpoint
 from hopscope.runtime.models.devices import choose_device
 from hopscope.runtime.models.loading import (
@@ -73,12 +73,14 @@ def _check(config: Any, name: str, model: str) -> None:
     kind = config.model_type
     if kind in FUSED:
         return
-    if type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not config.is_encoder_decoder:
+    try:
+        readable(config, name)
+    except UsageError:
         raise UsageError(
-            f"{name} is a {kind}, which has no encoder that could read passages apart; read it as "
-            f"hf:{model}"
-        )
+            f"{name} is a {kind}; fid reads encoder-decoders of the T5 family alone "
+            f"({', '.join(sorted(FUSED))}): name one, or another reader (docs/readers.md)"
+        ) from None
     raise UsageError(
-        f"{name} is a {kind}; fid reads encoder-decoders of the T5 family alone "
-        f"({', '.join(sorted(FUSED))}): name one, or another reader (docs/readers.md)"
+        f"{name} is a {kind}, which has no encoder that could read passages apart; read it as "
+        f"hf:{model}"
     )

@@ -138,18 +138,14 @@ class FiDReader:
         return tuple(self._input(message.content) for message in prompt.messages)
 
     def _input(self, text: str) -> tuple[int, ...]:
-        ids = tuple(
-            self._tokenizer(
-                self._defuse(text),
-                truncation=self._passage_tokens is not None,
-                max_length=self._passage_tokens,
-                verbose=False,
-            ).input_ids
-        )
+        ids: list[int] = self._tokenizer(self._defuse(text), verbose=False).input_ids
         if not ids:
             raise ReaderError(f"{self.name}: a message has no token; give it a text")
-        self._check(ids)
-        return ids
+        if self._passage_tokens is not None and len(ids) > self._passage_tokens:
+            end = ids[-1:] if ids[-1] in self._end_ids else []
+            ids = ids[: self._passage_tokens - len(end)] + end
+        self._check(tuple(ids))
+        return tuple(ids)
 
     def _check(self, ids: tuple[int, ...]) -> None:
         if ids and not 0 <= min(ids) <= max(ids) < self._vocabulary:
