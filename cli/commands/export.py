@@ -172,7 +172,8 @@ def trec(
         if labels is By.erag:
             asked = reader_of(found, reader, thinking)
             judged = answer_metric(metric, reader=asked, entailment=entailment)
-            judge = ERAG(CachedReader(parts.reader(asked)), judged, seed=seed)
+            prompts = parts.prompts_of(asked) or ""
+            judge = ERAG(CachedReader(parts.reader(asked)), judged, seed=seed, prompts=prompts)
         collected = forms.collect(store, found, by_step=of is Of.steps, erag=judge)
     pooled = collected.labels
     binary = judge is not None and judge.metric.binary
