@@ -220,8 +220,8 @@ ERAG = (
         "T2",
         "time and memory",
         [],
-        "`python benchmarks/reader/fusion.py`, on the processor, with random weights in the shape of T5-small; "
-        "the paper's memory is a GPU's and includes the weights",
+        "`python benchmarks/reader/fusion.py`, on the processor, with random weights in the shape of "
+        "T5-small; the paper's memory is a GPU's and includes the weights",
         "eRAG 2.468 times as fast; 7 to 15 times less memory with a call for each question, 30 to "
         "48 times with one for each passage",
         elsewhere="TODO",

@@ -174,9 +174,8 @@ def table(costs: Sequence[Cost]) -> str:
     lines = ["| | seconds | as many times | memory, MB | as many times |", "|---|---|---|---|---|"]
     for each in costs:
         times, more = each.seconds / unit.seconds, each.megabytes / unit.megabytes
-        lines.append(
-            f"| {each.way} | {each.seconds:.1f} | {times:.2f} | {each.megabytes:,.0f} | {more:.2f} |"
-        )
+        cells = f"{each.seconds:.1f} | {times:.2f} | {each.megabytes:,.0f} | {more:.2f}"
+        lines.append(f"| {each.way} | {cells} |")
     return "\n".join(lines)
 
 

@@ -71,7 +71,7 @@ def test_help_names_every_kind_of_reader(capsys: pytest.CaptureFixture[str]) -> 
     """`tiny|hf:MODEL` hid the others."""
     _, out, _ = call(capsys, "run", "--help")
     words = " ".join(out.split())
-    for kind in ("tiny", "hf:MODEL", "vllm:MODEL", "openai:URL#MODEL"):
+    for kind in ("tiny", "hf:MODEL", "vllm:MODEL", "fid:MODEL", "openai:URL#MODEL"):
         assert kind in words
 
 

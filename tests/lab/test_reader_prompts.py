@@ -109,6 +109,30 @@ def test_an_experiment_is_compared_with_labels_of_the_reader(session: Session, r
     assert {row["questions"] for row in rows if row["measure"] == "eRAG P"} == {2}
 
 
+def test_a_reader_in_a_file_brings_its_prompts_too(tmp_path: Path) -> None:
+    file = tmp_path / "my_reader.py"
+    file.write_text('PROMPTS = "fid-in-prompt"\n\n\ndef build(*, model: str = "") -> None: ...\n')
+    assert Session(reader=str(file), store="sqlite://").presets.prompts == ONE
+
+
+def test_a_second_reader_of_other_prompts_is_not_the_default(
+    reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small reader of the package reads the default prompts alone."""
+    made: list[str] = []
+    build = parts.reader
+
+    def noted(named: str) -> object:
+        made.append(named)
+        return build(named)
+
+    monkeypatch.setattr(parts, "reader", noted)
+    Suites(["erag"], reader, None, seed=0, limit=1)
+    assert made == [reader]
+    Suites(["erag"], parts.TINY, None, seed=0, limit=1)
+    assert len(made) == 3
+
+
 @pytest.mark.parametrize("chosen", [None, "fid-in-prompt"])
 def test_the_suite_of_erag_reads_its_prompts(
     reader: str, chosen: str | None, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +145,7 @@ def test_the_suite_of_erag_reads_its_prompts(
     assert outcome.figures["erag_lists/search/right_1"].value is not None
 
 
+@pytest.mark.usefixtures("workers_that_start_quickly")
 def test_the_command_line_takes_them_from_the_reader(
     reader: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,3 +160,7 @@ def test_the_command_line_takes_them_from_the_reader(
     )
     assert code == 0, err
     assert json.loads(out)
+    trec = ("export", "trec", "fused", "--out", str(tmp_path / "trec"), "--labels", "erag")
+    code, _, err = call(capsys, *trec, *database)
+    assert code == 0, err
+    assert len((tmp_path / "trec" / "qrels").read_text().splitlines()) == 4
