@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from time import process_time
+from typing import Any
 
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompting import loading
@@ -121,7 +122,8 @@ def small_t5(folder: Path) -> Path:
     from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
     torch.manual_seed(0)
-    T5ForConditionalGeneration(T5Config(decoder_start_token_id=0)).save_pretrained(folder)
+    shape: dict[str, Any] = {"decoder_start_token_id": 0}
+    T5ForConditionalGeneration(T5Config(**shape)).save_pretrained(folder)
     known = ["<pad>", "</s>", "<unk>", "question", "title", "context", ":"]
     known += [f"w{number}" for number in range(WORDS)]
     words = Tokenizer(
