@@ -14,6 +14,7 @@ from tests.runtime.readers.test_hf_reader import PROMPTS
 
 SERVER = "openai:URL#MODEL"
 ENCODER = "index build --kind dense"
+FUSION = "fid:FOLDER_OR_HUB_ID"
 REFUSED = {
     "recurrent_gemma": ("keeps its state in its modules", SERVER),
     "minimax": ("takes a cache of its own", SERVER),
@@ -31,7 +32,9 @@ REFUSED = {
     "modernbert": ("no causal language model", ENCODER),
     "deberta-v2": ("no causal language model", ENCODER),
     "bart": ("encodes a text before it writes", SERVER),
-    "t5": ("no causal language model", SERVER),
+    "t5": ("no causal language model", FUSION),
+    "mt5": ("no causal language model", FUSION),
+    "umt5": ("no causal language model", FUSION),
     "vit": ("no causal language model", SERVER),
 }
 
