@@ -32,17 +32,6 @@ OutcomeFiles = Annotated[
         rich_help_panel=SELECTION,
     ),
 ]
-AdaptFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--adapt",
-        metavar="FILE",
-        help="With --outcomes: a few more rows, 50 or so, like the questions to come; they count "
-        "more than the others, and the price is for them.",
-        envvar="HOPSCOPE_BUDGET_ADAPT",
-        rich_help_panel=SELECTION,
-    ),
-]
 ArmNames = Annotated[
     str | None,
     typer.Option(

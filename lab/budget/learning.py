@@ -1,5 +1,6 @@
 """Learns any of the policies from the runs of an experiment, as `hopscope budget fit` does."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -41,6 +42,7 @@ def learn(
     walks: Walks,
     kind: Kind = "value",
     *,
+    others: Sequence[Walks] = (),
     utility: str = "correctness",
     tokens: float | None = None,
     seed: int = 0,
@@ -49,22 +51,29 @@ def learn(
     """Learn a policy from the paths of an experiment (`lab.budget.stored.of_experiment`).
 
     Args:
+        others: for `value`: paths of other workflows, readers or corpora to learn from as well.
+            Those of `walks`, 50 or so, then count more, and price and figures are theirs.
         utility: what the paths were measured by.
         tokens: for `value`: the mean tokens per question, the cost of deciding included.
-        source: the experiment's name, kept in the file.
+        source: the experiments' names, kept in the file.
 
     Raises:
-        UsageError: there are too few paths, or `tokens` is missing or too few.
+        UsageError: there are too few paths, the policy cannot adapt, or `tokens` is missing or
+            too few.
         MissingExtraError: scikit-learn is not installed.
     """
     paths = [each.path for each in walks.paths]
+    foreign = [each.path for other in others for each in other.paths]
+    if others and kind != "value":
+        raise UsageError(f"a policy of kind {kind} cannot adapt: learn it without --adapt")
     name, reader = walks.workflow, walks.reader.name
     learned: ValueFile | ClassifierFile | Calibration
     if kind == "value":
         if tokens is None:
             raise UsageError("tokens: give the mean tokens per question (--budget tokens=N)")
         learned = fit.fit(
-            paths,
+            foreign or paths,
+            adapt=paths if foreign else (),
             workflow=name,
             reader=reader,
             utility=utility,
@@ -77,4 +86,4 @@ def learn(
         learned = classify.learn(paths, workflow=name, reader=reader, source=source)
     else:
         learned = calibrate(paths, workflow=name, reader=reader, source=source)
-    return LearnedPolicy(kind, learned, len(paths))
+    return LearnedPolicy(kind, learned, len(foreign) + len(paths))

@@ -115,6 +115,25 @@ class Walks(NamedTuple):
     """What a cached prompt token counts."""
 
 
+def joined(several: Sequence[Walks]) -> Walks:
+    """The paths of several experiments of one workflow and reader.
+
+    Raises:
+        UsageError: their workflows or readers differ.
+    """
+    first, *_ = several
+    for what, names in (
+        ("workflows", {each.workflow for each in several}),
+        ("readers", {each.reader.name for each in several}),
+    ):
+        if len(names) > 1:
+            raise UsageError(
+                f"the experiments are of the {what} {', '.join(sorted(names))}, and a policy is "
+                "for one: give --adapt EXP, a few questions of the one to come"
+            )
+    return first._replace(paths=tuple(path for each in several for path in each.paths))
+
+
 def of_experiment(
     db: str | None,
     experiment: str,
@@ -122,12 +141,14 @@ def of_experiment(
     utility: UtilityName,
     *,
     cached: float = 1.0,
+    among: bool = False,
 ) -> Walks:
     """The paths of all answered questions, without those of runs that have none.
 
     Args:
         arm: its label; None where the experiment has only one.
         cached: what a cached prompt token counts, from 0 to 1.
+        among: it is one of several experiments, so that `arm` is only for those with several arms.
 
     Raises:
         UsageError: there is no such experiment or arm, it has no path, or its reader has changed.
@@ -141,7 +162,8 @@ def of_experiment(
                 "experiment of `hopscope eval`"
             )
         arms = {each.label: each.workflow for each in plan.arms}
-        arm = arm or (next(iter(arms)) if len(arms) == 1 else None)
+        if len(arms) == 1 and (among or arm is None):
+            arm = next(iter(arms))
         if arm not in arms:
             raise UsageError(f"which workflow of {experiment}? give -w with {', '.join(arms)}")
         outcomes = [

@@ -40,7 +40,8 @@ def check(
     """Tell on fresh questions whether a policy's promise is kept, broken or not yet known.
 
     You may look as often as you like: the bounds hold for all looks together. Exit code 1 if it is
-    broken. It also tells which signals have moved since the promise was made.
+    broken. It also tells which signals have moved since the promise was made. The runs may be by
+    another reader, to see whether the promise would survive it.
     """
     from hopscope.lab.budget.promises import checking
     from hopscope.lab.budget.promises.report import checked
@@ -108,5 +109,10 @@ def _check_value(
     weight = 1.0 if file.cached is None else file.cached
     worth = Worth(file.utility)
     walks = of_experiment(db, experiment, workflow, worth.value, cached=weight)
-    read(ValueFile, path, workflow=walks.workflow, reader=walks.reader.name)
-    return checking.check_paths(file, [each.path for each in walks.paths], source=experiment)
+    read(ValueFile, path, workflow=walks.workflow, reader=None)
+    return checking.check_paths(
+        file,
+        [each.path for each in walks.paths],
+        source=experiment,
+        reader=walks.reader.name,
+    )

@@ -15,7 +15,6 @@ from hopscope.cli.options import code_options, outcomes
 from hopscope.cli.options.help import BUDGET, PLACES, SELECTION
 from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.outcomes import (
-    AdaptFile,
     ArmNames,
     CostTexts,
     ModelName,
@@ -89,18 +88,29 @@ def fit(
             envvar="HOPSCOPE_BUDGET_KIND",
         ),
     ] = None,
-    experiment: Annotated[
-        str | None,
+    experiments: Annotated[
+        list[str] | None,
         typer.Option(
             "--from",
             metavar="EXP",
-            help="The experiment whose runs to learn from.",
-            envvar="HOPSCOPE_BUDGET_FROM",
+            help="The experiment whose runs to learn from; repeatable. [env var: "
+            "HOPSCOPE_BUDGET_FROM, one a line]",
             rich_help_panel=SELECTION,
         ),
     ] = None,
     given: OutcomeFiles = None,
-    adapt: AdaptFile = None,
+    adapt: Annotated[
+        str | None,
+        typer.Option(
+            "--adapt",
+            metavar="SOURCE",
+            help="A few more questions, 50 or so, like those to come: an experiment beside --from, "
+            "of the workflow and reader that the policy is for, or a file beside --outcomes. They "
+            "count more than the others, and the price is for them.",
+            envvar="HOPSCOPE_BUDGET_ADAPT",
+            rich_help_panel=SELECTION,
+        ),
+    ] = None,
     arms: ArmNames = None,
     cost: CostTexts = None,
     objective: ObjectiveName = Objective.steps,
@@ -118,14 +128,15 @@ def fit(
     from hopscope.lab.budget.learning import learn
     from hopscope.lab.budget.promises.guarantee import learn_promised
     from hopscope.lab.budget.promises.report import told
-    from hopscope.lab.budget.stored import of_experiment
+    from hopscope.lab.budget.stored import joined, of_experiment
     from hopscope.runtime.errors import UsageError
     from hopscope.tracing.learned.promise import parse_all
 
     risks = parse_all(guarantee or parts.lines("HOPSCOPE_GUARANTEES"))
-    if experiment and given:
+    if experiments and given:
         raise UsageError("give either --from EXP or --outcomes FILE")
-    files = [] if experiment else outcomes.files(given)
+    files = [] if experiments else outcomes.files(given)
+    experiments = experiments or ([] if files else parts.lines("HOPSCOPE_BUDGET_FROM"))
     kind = kind or (PolicyKind.route if files else PolicyKind.value)
     if (kind is PolicyKind.route) != bool(files):
         raise UsageError(
@@ -143,26 +154,41 @@ def fit(
             objective.value,
             outcomes.price(model, prices),
         )
-        _fit_route(read, adapt, budget, per, out, risks=risks, seed=seed, overwrite=overwrite)
+        few = Path(adapt) if adapt else None
+        _fit_route(read, few, budget, per, out, risks=risks, seed=seed, overwrite=overwrite)
         return
-    if experiment is None:
+    if not experiments:
         raise UsageError("give --from EXP, the experiment to learn from, or --outcomes FILE")
     if risks and (budget or kind is not PolicyKind.value):
         raise UsageError(
             "--guarantee is for value and route, in place of --budget; to limit tokens as well, "
             "give --guarantee 'tokens<=N'"
         )
+    if risks and adapt:
+        raise UsageError(
+            "--guarantee is without --adapt: a promise takes questions like those to come that the "
+            "policy has not learned from, some hundreds of them"
+        )
     tokens = _tokens(budget) if kind is PolicyKind.value and not risks else None
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out} cannot be written: {out.parent} is no folder")
     check_free([out], overwrite=overwrite)
-    found = of_experiment(db, experiment, workflow, utility.value, cached=cached)
-    render.progress(f"learning from {len(found.paths)} questions")
-    settings: dict[str, Any] = {"utility": utility.value, "seed": seed, "source": experiment}
-    if risks:
-        made = learn_promised(found, risks, **settings)
+    if adapt and kind is not PolicyKind.value:
+        raise UsageError("--adapt is for value and route")
+    names = [*experiments, *([adapt] if adapt else [])]
+    among = len(names) > 1
+    walks = [
+        of_experiment(db, n, workflow, utility.value, cached=cached, among=among) for n in names
+    ]
+    render.progress(f"learning from {sum(len(each.paths) for each in walks)} questions")
+    settings: dict[str, Any] = {"utility": utility.value, "seed": seed, "source": ", ".join(names)}
+    if adapt:
+        *others, few_walks = walks
+        made = learn(few_walks, kind.value, others=others, tokens=tokens, **settings)
+    elif risks:
+        made = learn_promised(joined(walks), risks, **settings)
     else:
-        made = learn(found, kind.value, tokens=tokens, **settings)
+        made = learn(joined(walks), kind.value, tokens=tokens, **settings)
     policy = made.write(out)
     render.progress("")
     figures: dict[str, Any] = made.learned.learned

@@ -92,10 +92,18 @@ class Check(Record):
     """The signals that moved, the farthest first."""
     fresh: bool
     """False if the questions have the name of those that it has learned from."""
+    readers: tuple[str, str] | None = None
+    """The reader of the promise and that of these runs, if they are two."""
 
 
-def check_paths(file: ValueFile, paths: Sequence[Path], *, source: str = "") -> Check:
+def check_paths(
+    file: ValueFile, paths: Sequence[Path], *, source: str = "", reader: str = ""
+) -> Check:
     """A `value` policy on paths of runs that always retrieved.
+
+    Args:
+        source: the name of their experiment.
+        reader: the reader of the runs, which may be another than the policy's.
 
     Raises:
         UsageError: the policy has no promise, or a measure with a limit is missing.
@@ -108,14 +116,16 @@ def check_paths(file: ValueFile, paths: Sequence[Path], *, source: str = "") -> 
         f"{name} after {t} retrieval{'' if t == 1 else 's'}": each
         for (name, t), each in samples(followed.seen).items()
     }
-    return _check(
+    found = _check(
         promise,
         values,
         seen,
         compared="each run's own end, and where the policy would have stopped on it",
         costs=(values["tokens"], np.array(ends, float)),
-        fresh=not source or file.learned.get("source") != source,
+        fresh=_fresh(file, source),
     )
+    other = bool(reader and file.reader) and reader != file.reader
+    return found.model_copy(update={"readers": (file.reader, reader)}) if other else found
 
 
 def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> Check:
@@ -140,9 +150,14 @@ def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> 
         {f"{n} after 0 retrievals": each for n, each in routers.signals(file, questions).items()},
         compared=f"the outcomes of {file.arms[-1]}, and those of the arms that the router chooses",
         costs=(found.costs[0], rows.costs[:, -1]),
-        fresh=not source
-        or not {*source.split(", ")} & {*str(file.learned.get("source", "")).split(", ")},
+        fresh=_fresh(file, source),
     )
+
+
+def _fresh(file: LearnedFile, source: str) -> bool:
+    """Whether none of these names is one that the policy has learned from."""
+    learned = str(file.learned.get("source", "")).split(", ")
+    return not source or not {*source.split(", ")} & {*learned}
 
 
 def promise_of(file: LearnedFile) -> Promise:

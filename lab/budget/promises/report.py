@@ -75,6 +75,12 @@ def checked(check: Check) -> Iterator[str]:
         f"{amount(check.cost_always)}"
     )
     yield f"  compared are {check.compared}"
+    if check.readers is not None:
+        promised, here = check.readers
+        yield (
+            f"  these runs are by {here}, and the promise is for {promised}, the only reader that "
+            "takes the policy: `hopscope budget fit --adapt` makes one for another"
+        )
     yield from _drift(check)
 
 
