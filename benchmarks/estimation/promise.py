@@ -7,14 +7,17 @@ anything, and the mean cost beside the oracle's, the cheapest price that keeps t
 of always retrieving.
 
     export PYTHONPATH=benchmarks
-    python benchmarks/estimation/promise.py --data FOLDER [--db FILE --experiment EXP]
+    python benchmarks/estimation/promise.py --data FOLDER [--db FILE --experiment EXP
+        [--fresh EXP] [--other EXP]]
 
-Without an experiment of IRCoT on Hopland only the router is measured. The signals of an experiment
-take a few minutes; all else takes three of one processor.
+Without an experiment of IRCoT on Hopland only the router is measured. `--fresh` is an experiment on
+other questions, and `--other` one on other questions by another reader: a promise learned from
+EXP is checked on both. The signals of an experiment take a few minutes; all else takes three of one
+processor.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
 import numpy as np
@@ -31,7 +34,7 @@ from hopscope.lab.budget.promises.checking import Check
 from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import by_threshold
 from hopscope.lab.budget.routing.fitting import asked, learn
-from hopscope.lab.budget.stored import of_experiment
+from hopscope.lab.budget.stored import Walks, of_experiment
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.promise import Risk
 from hopscope.tracing.statistics import betting
@@ -44,6 +47,9 @@ LIMITS = (0.02, 0.05)
 SIZES = (250, 500, 1500)
 STREAMS, LOOKS, EVERY = 1000, 40, 50
 DRAWS, FRESH = 20, 300
+FEW = 100
+"""Of an experiment's fresh questions."""
+SHIFT_LIMITS = ("loss<=.05", "loss<=.1")
 
 
 def main() -> None:
@@ -51,6 +57,8 @@ def main() -> None:
     add_option(parser)
     parser.add_argument("--db")
     parser.add_argument("--experiment")
+    parser.add_argument("--fresh")
+    parser.add_argument("--other")
     given = parser.parse_args()
     show(bounds_compared())
     if reason := missing(given.data, [FILE]):
@@ -64,6 +72,13 @@ def main() -> None:
         paths = [each.path for each in walks.paths]
         show(of_paths(paths))
         show(path_shifts(paths))
+        named = {"the same reader": given.fresh, "another reader": given.other}
+        checked = {
+            f"{where}, {name}": of_experiment(given.db, name, None, "correctness")
+            for where, name in named.items()
+            if name
+        }
+        show(reader_shifts(paths, checked))
 
 
 def show(lines: Iterator[str]) -> None:
@@ -217,6 +232,32 @@ def path_shifts(paths: Sequence[Walk]) -> Iterator[str]:
                 yield f"{label}: {error}"
                 continue
             yield told(label, whole, [whole])
+
+
+def reader_shifts(paths: Sequence[Walk], others: Mapping[str, Walks]) -> Iterator[str]:
+    """From all paths to other questions, by the same reader and by another."""
+    rng = np.random.default_rng(4)
+    for limit in SHIFT_LIMITS:
+        file = guarantee.learn(
+            paths,
+            [Risk.parse(limit)],
+            workflow="ircot",
+            reader="",
+            utility="correctness",
+        )
+        for where, walks in others.items():
+            label = f"value of {limit} learned from {len(paths)}, on {where}"
+            fresh = [each.path for each in walks.paths]
+            try:
+                whole = checking.check_paths(file, fresh)
+            except UsageError as error:
+                yield f"{label}: {error}"
+                continue
+            few = [
+                checking.check_paths(file, [fresh[i] for i in rng.permutation(len(fresh))[:FEW]])
+                for _ in range(DRAWS)
+            ]
+            yield told(label, whole, few)
 
 
 def told(label: str, whole: Check, few: Sequence[Check]) -> str:

@@ -1,12 +1,14 @@
 """A router between six sets: by cross-validation at given costs, and learned on the other five.
 
-    python benchmarks/experiments/routing.py [--data FOLDER] [--transfer] [--resamples N]
+    python benchmarks/experiments/routing.py [--data FOLDER] [--resamples N]
+                                             [--transfer [--few 50 --few 100 --few 200]]
 
 Measured on what Llama-3.1-8B-Instruct answered to 3,000 questions without retrieval, with one, and
 by IRCoT (llama8b_routes_dev.jsonl of the research data; AdaRAGUE, arXiv 2501.12835).
 """
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,10 @@ from research_data import add_option, missing
 from hopscope.api.views import render
 from hopscope.lab.budget import frontier
 from hopscope.lab.budget.outcomes import Outcomes, read
-from hopscope.lab.budget.routing.fitting import Fitting, asked, learn
-from hopscope.lab.budget.routing.judging import RouteFrontier, compare, grid, judge, summary
+from hopscope.lab.budget.routing.fitting import Fitting, asked, learn, price_grid
+from hopscope.lab.budget.routing.judging import PRICES, compare, grid, summary
+from hopscope.tracing.learned.route_file import choose
+from hopscope.tracing.statistics.intervals import quantiles
 
 Floats = NDArray[np.float64]
 FILE = "llama8b_routes_dev.jsonl"
@@ -31,8 +35,8 @@ COSTS = {
 }
 """Mean steps of Adaptive-RAG's classifier on other questions of the sets."""
 FOLDS = 5
-FEW = 50
-DRAWS = 2
+FEW = (50, 100, 200)
+DRAWS = 4
 WHOLE = Fitting(levels=("reasoning",))
 QUICK = Fitting(levels=("reasoning",), trees=40, folds=2)
 """For `--transfer`, which takes no price from the folds."""
@@ -42,6 +46,9 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__)
     add_option(parser)
     parser.add_argument("--transfer", action="store_true", help="learn on five sets, test on one")
+    parser.add_argument(
+        "--few", type=int, action="append", help="questions of the set to adapt to, repeatable"
+    )
     parser.add_argument("--resamples", type=int, default=1000)
     options = parser.parse_args()
     if reason := missing(options.data, [FILE]):
@@ -49,7 +56,7 @@ def main() -> None:
     outcomes = read([Path(options.data) / FILE])
     utilities = crossed(outcomes, QUICK if options.transfer else WHOLE)
     if options.transfer:
-        transfer(outcomes, utilities)
+        transfer(outcomes, utilities, options.few or FEW, options.resamples)
     else:
         shipped = [0.0] * len(outcomes.rows)
         made = compare(
@@ -82,43 +89,73 @@ def crossed(outcomes: Outcomes, fitting: Fitting) -> Floats:
     return found
 
 
-def transfer(outcomes: Outcomes, inside: Floats) -> None:
-    """Mean accuracy over all mean costs above the fixed arms' mixture, by what was learned from."""
+def transfer(outcomes: Outcomes, inside: Floats, few: Sequence[int], resamples: int) -> None:
+    """Mean accuracy over all mean costs above the fixed arms' mixture, by what was learned from.
+
+    The questions tried on are the same for all: those beyond the largest of `few`.
+    """
     names = np.array([row.set for row in outcomes.rows])
-    print("set  five others  and 50 rows  all six (cross-validation)", flush=True)
-    rows: list[tuple[float, float, float]] = []
+    columns = ["five others", *(f"and {count}" for count in few), "all six"]
+    print("set", *columns, sep="  ", flush=True)
+    rows: list[list[Floats]] = []
     for name in outcomes.sets:
         others = outcomes.of(np.flatnonzero(names != name).tolist())
         here = np.flatnonzero(names == name)
+        drawn = np.random.default_rng(0).multinomial(
+            len(here), [1 / len(here)] * len(here), resamples
+        )
+        weights = np.vstack([np.ones((1, len(here))), drawn])
         plain = learn(others, fitting=QUICK).file
-        found: list[tuple[float, float, float]] = []
+        found: list[list[Floats]] = []
         for draw in range(DRAWS):
-            dealt = np.random.default_rng(draw).permutation(here)
-            few, rest = outcomes.of(dealt[:FEW].tolist()), np.sort(dealt[FEW:]).tolist()
-            test = outcomes.of(rest)
-            adapted = learn(others, adapt=few, fitting=QUICK).file
-            zero, some = (above(judge(test, file, resamples=100)) for file in (plain, adapted))
-            shipped = [0.0] * len(rest)
-            full = compare(test, inside[rest], test.costs, shipped=shipped, resamples=100)
-            found.append((zero, some, above(full)))
-        means = tuple(float(each) for each in np.mean(found, axis=0))
-        rows.append((means[0], means[1], means[2]))
-        print(name, "  ".join(f"{each:+.4f}" for each in means), flush=True)
-    zero, some, full = np.mean(rows, axis=0)
-    print(
-        f"mean {zero:+.4f}  {some:+.4f}  {full:+.4f}; regained {(some - zero) / (full - zero):.2f}"
-    )
+            dealt = np.random.default_rng(draw).permutation(len(here))
+            rest = np.sort(dealt[max(few) :])
+            test = outcomes.of(here[rest].tolist())
+            files = [plain]
+            for count in few:
+                some = outcomes.of(here[dealt[:count]].tolist())
+                files.append(learn(others, adapt=some, fitting=QUICK).file)
+            questions = [asked(row) for row in test.rows]
+            predicted = [file.predict(questions) for file in files]
+            predicted.append((inside[here[rest]], test.costs))
+            found.append([above(test, *each, weights[:, rest]) for each in predicted])
+        means = [np.mean(each, axis=0) for each in zip(*found, strict=True)]
+        rows.append(means)
+        print(name, *(spelled(each) for each in means), sep="  ", flush=True)
+    zero, *some, full = (np.mean(each, axis=0) for each in zip(*rows, strict=True))
+    print("mean", *(spelled(each) for each in (zero, *some, full)), sep="  ")
+    print("less five others", *(spelled(each - zero) for each in (*some, full)), sep="  ")
+    shares = ((each - zero)[0] / (full - zero)[0] for each in some)
+    print("regained of the difference", *(f"{each:.2f}" for each in shares), sep="  ")
 
 
-def above(made: RouteFrontier) -> float:
-    """Mean difference to the fixed arms, over the costs up to those of the dearest arm."""
-    group = made.pooled
-    costs = [point.cost for point in group.router]
-    scores = [point.accuracy for point in group.router]
-    hull = frontier.upper_hull([(arm.cost, arm.accuracy) for arm in group.arms])
-    tried = np.linspace(0.0, max(arm.cost for arm in group.arms), 41)
-    fixed = [frontier.at(hull, cost) for cost in tried]
-    return float(np.mean(np.interp(tried, costs, scores) - fixed))
+def above(test: Outcomes, utilities: Floats, costs: Floats, weights: Floats) -> Floats:
+    """Mean difference to the fixed arms, over the costs up to those of the dearest arm, by
+    resample.
+
+    Args:
+        weights: (resample, question)
+    """
+    prices = price_grid(test, PRICES)
+    arms = np.array([choose(utilities, costs, np.full(len(costs), each)) for each in prices])
+    rows = np.arange(len(costs))
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    scores, paid = weights @ test.scores[rows, arms].T, weights @ test.costs[rows, arms].T
+    fixed = zip(weights @ test.costs, weights @ test.scores, strict=True)
+    found = []
+    for cost, score, (arm_costs, arm_scores) in zip(paid, scores, fixed, strict=True):
+        order = np.argsort(cost, kind="stable")
+        hull = frontier.upper_hull(list(zip(arm_costs.tolist(), arm_scores.tolist(), strict=True)))
+        tried = np.linspace(0.0, arm_costs.max(), 41)
+        mixed = np.interp(tried, [c for c, _ in hull], [u for _, u in hull])
+        found.append(np.mean(np.interp(tried, cost[order], score[order]) - mixed))
+    return np.array(found)
+
+
+def spelled(values: Floats) -> str:
+    """The first with the interval of the others."""
+    low, high = quantiles(values[1:])
+    return f"{values[0]:+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
 if __name__ == "__main__":

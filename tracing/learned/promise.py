@@ -17,7 +17,7 @@ from hopscope.tracing.statistics.intervals import LEVEL
 Measure = Literal["loss", "tokens", "steps", "seconds"]
 
 GRAMMAR = re.compile(
-    r"(?P<name>loss|tokens|steps|p(?P<percent>[1-9]\d?)_(?P<unit>seconds|tokens))"
+    r"(?P<name>loss|tokens|steps|p(?P<percent>[1-9]\d?)_(?P<unit>seconds|tokens|steps))"
     r"\s*<=\s*(?P<limit>[^@\s]+)\s*(?:@\s*(?P<level>\S+))?"
 )
 FORMS = "loss<=.02@.95, tokens<=900@.95 or p95_seconds<=3@.95"

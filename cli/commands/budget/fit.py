@@ -75,7 +75,7 @@ def fit(
             metavar="RISK",
             help="For value and route, in place of --budget: the least cost that keeps a risk "
             "within a limit with a level of confidence, as in loss<=.02@.95, the accuracy lost "
-            "against always retrieving, or the dearest arm; or tokens<=900, steps<=2, "
+            "against always retrieving, or the dearest arm; or tokens<=900, steps<=2, p90_steps<=3, "
             "p95_seconds<=3; repeatable. [env var: "
             "HOPSCOPE_GUARANTEES, one a line]",
             rich_help_panel=BUDGET,

@@ -130,6 +130,11 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
             "in place of --budget",
         ),
         (("fit", "--from", "none", "--out", "p.json", "--guarantee", "loss<=.1"), "no experiment"),
+        (
+            ("fit", "--from", "e", "--adapt", "f", "--out", "p", "--guarantee", "loss<=.1"),
+            "--guarantee is without --adapt",
+        ),
+        (("fit", "--from", "e", "--adapt", "f", "--out", "p", "--kind", "tasr"), "value and route"),
         (("check", "p.json", "e"), "value:FILE or route:FILE"),
         (("check", "route:p.json", "e"), "checked on outcomes"),
         (("check", "route:p.json", "--outcomes", "o"), "p.json cannot be read"),

@@ -145,6 +145,24 @@ def path(seconds: float) -> Path:
     return Path(question=Question(text="q"), stops=stops, known=({},), asked=({},))
 
 
+def test_runs_by_another_reader_are_checked_and_named() -> None:
+    """They were refused, so that nobody could know whether a promise survives a new reader."""
+    file = value_file("p90_seconds<=5").model_copy(update={"reader": "old@1"})
+    own = checking.check_paths(file, [path(1.0)] * 200, reader="old@1")
+    assert own.readers is None
+    found = checking.check_paths(file, [path(1.0)] * 200, reader="new@2")
+    assert (found.verdict, found.readers) == ("kept", ("old@1", "new@2"))
+    told = "\n".join(checked(found))
+    assert "these runs are by new@2, and the promise is for old@1" in told
+    assert "these runs" not in "\n".join(checked(own))
+
+
+def test_one_of_several_experiments_it_has_learned_from_is_not_fresh() -> None:
+    file = value_file("p90_seconds<=5").model_copy(update={"learned": {"source": "a, b"}})
+    assert not checking.check_paths(file, [path(1.0)] * 30, source="b").fresh
+    assert checking.check_paths(file, [path(1.0)] * 30, source="c").fresh
+
+
 def test_a_quantile_is_checked_by_the_share_above_it() -> None:
     slow = [path(9.0 if n % 5 == 0 else 1.0) for n in range(200)]
     found = checking.check_paths(value_file("p90_seconds<=5"), slow, source="e")

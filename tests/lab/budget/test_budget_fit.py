@@ -1,5 +1,6 @@
 """A policy learned where the right one is known: whether the draft was found tells all."""
 
+from dataclasses import replace
 from pathlib import Path as File
 
 import numpy as np
@@ -18,6 +19,7 @@ from hopscope.lab.budget.fit import (
     try_prices,
 )
 from hopscope.lab.budget.paths import Path, Stop
+from hopscope.lab.budget.promises.following import follow
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Question
 from hopscope.tracing.learned.files import read
@@ -100,6 +102,37 @@ def test_it_goes_on_for_a_gain_that_the_next_step_alone_does_not_bring(rich: Val
 
 def test_it_stops_where_nothing_is_to_be_gained(rich: ValueFile) -> None:
     assert predicted(rich, 1, PATHS[1].known[1]).gain < 0.2
+
+
+def other(number: int) -> Path:
+    """Of a reader that is right at once if its draft was found nowhere, and else never."""
+    found = path(number, number % 4)
+    worth = 1.0 if number % 4 else 0.0
+    stops = tuple(stop.model_copy(update={"utility": worth}) for stop in found.stops)
+    return found.model_copy(update={"stops": stops})
+
+
+def mean_stop(file: ValueFile, paths: list[Path]) -> float:
+    return float(follow(file, paths).stops.mean())
+
+
+def test_a_few_paths_of_another_reader_turn_the_policy(rich: ValueFile) -> None:
+    """There, a search brings nothing; of 50 paths alone too little would be known."""
+    few = [other(number) for number in range(50)]
+    there = [other(number) for number in range(100, 140)]
+    assert mean_stop(rich, there) > 1
+    made = fit(
+        PATHS,
+        workflow="ircot",
+        reader="new@1",
+        utility="correctness",
+        budget=200,
+        adapt=few,
+        fitting=replace(QUICK, trees=60, prices=4),
+    ).file
+    assert mean_stop(made, there) < 0.3
+    assert (made.learned["questions"], made.learned["adapted_to"]) == (120, 50)
+    assert made.learned["utility"] == pytest.approx(0.75, abs=0.03), "figures are theirs"
 
 
 def test_what_it_came_to_is_told_and_is_nearly_the_best(rich: ValueFile) -> None:

@@ -55,6 +55,7 @@ def losses(*worse: float, questions: int = 600, seed: int = 0) -> np.ndarray:
         ("steps<=1.5", "steps", "steps", None, 1.5, 0.95),
         ("p95_seconds<=3", "p95_seconds", "seconds", 0.95, 3, 0.95),
         ("p50_tokens<=3e2@.99", "p50_tokens", "tokens", 0.5, 300, 0.99),
+        ("p90_steps<=2", "p90_steps", "steps", 0.9, 2, 0.95),
     ],
 )
 def test_limits_are_read(
