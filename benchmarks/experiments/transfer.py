@@ -40,8 +40,8 @@ from hopscope.tracing import policies
 from hopscope.tracing.statistics.intervals import quantiles
 
 Floats = NDArray[np.float64]
-RESAMPLES = 500
-QUICK = Fitting(trees=40, prices=12)
+RESAMPLES = 300
+QUICK = Fitting(trees=25, prices=10)
 
 
 class Source(NamedTuple):

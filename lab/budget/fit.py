@@ -57,8 +57,6 @@ class Fitting:
     """Minimum number of questions in a leaf."""
     prices: int = 14
     """Prices to try, besides 0."""
-    adapting: float = 4.0
-    """How much a path to adapt to counts, against the others' 1."""
     seed: int = 0
 
 
@@ -94,7 +92,7 @@ def fit(
 
     Args:
         adapt: a few paths like those to come, where the others are of another workflow, reader or
-            corpus. They count more than the others, and price and figures are theirs.
+            corpus. Trees learn from all alike; prices, budget and figures are for the few.
         cached: what a cached prompt token counts in the paths.
 
     Raises:
@@ -116,7 +114,7 @@ def fit(
     }
     its = {"workflow": workflow, "reader": reader, "budget": budget}
     found = value_file(chosen, utility=utility, cached=cached).model_copy(
-        update={**its, "plans": plans(paths, fitting, adapt=adapt), "learned": figures}
+        update={**its, "plans": plans([*paths, *adapt], fitting), "learned": figures}
     )
     return LearnedPolicy(found, outcomes)
 
@@ -135,13 +133,9 @@ def value_file(outcome: PriceOutcome, *, utility: str, cached: float = 1.0) -> V
     )
 
 
-def plans(
-    paths: Sequence[Path], fitting: Fitting, *, adapt: Sequence[Path] = ()
-) -> tuple[RetrievalPlan, ...]:
+def plans(paths: Sequence[Path], fitting: Fitting) -> tuple[RetrievalPlan, ...]:
     """Plans of 1, 2, ... retrievals, predicted before the first."""
-    paths, counts = _weighted(paths, adapt, fitting)
-    going = [place for place, path in enumerate(paths) if path.retrievals]
-    rows, weights = [paths[place] for place in going], counts[going]
+    rows = [path for path in paths if path.retrievals]
     inputs, _ = _matrix([path.known[0] for path in rows])
     found = []
     for wanted in range(1, _depth(paths) + 1):
@@ -149,7 +143,7 @@ def plans(
         pairs = list(zip(rows, stops, strict=True))
         gain = np.array([p.stops[s].utility - p.stops[0].utility for p, s in pairs])
         cost = np.array([p.stops[s].tokens - p.stops[0].tokens for p, s in pairs], float)
-        trees = (_forest(_grow(inputs, target, fitting, weights)) for target in (gain, cost))
+        trees = (_forest(_grow(inputs, target, fitting)) for target in (gain, cost))
         found.append(RetrievalPlan(gain=next(trees), cost=next(trees)))
     return tuple(found)
 
@@ -196,10 +190,10 @@ def choose(outcomes: Sequence[PriceOutcome], budget: float) -> PriceOutcome:
 def learn(
     paths: Sequence[Path], price: float, fitting: Fitting, *, adapt: Sequence[Path] = ()
 ) -> PriceOutcome:
-    """One head for each number of retrievals, from the last to the first, at one price. With paths
-    to `adapt` to, these count more, and the means are theirs."""
+    """One head for each number of retrievals, from the last to the first, at one price. The means
+    are those of `adapt`, if there are such paths."""
     first = len(paths) if adapt else 0
-    paths, weights = _weighted(paths, adapt, fitting)
+    paths = [*paths, *adapt]
     # The results of following the policy after the present retrieval.
     ends = [_Ends(path.stops[-1].utility, path.stops[-1].tokens, path.retrievals) for path in paths]
     after = _Ends(*(np.array(column, float) for column in zip(*ends, strict=True)))
@@ -212,20 +206,12 @@ def learn(
             np.array([path.stops[t].tokens for path in going], float),
             np.full(len(rows), float(t)),
         )
-        head, chosen = _fit_head(going, t, here, after.at(rows), price, weights[rows], fitting)
+        head, chosen = _fit_head(going, t, here, after.at(rows), price, fitting)
         for column, new in zip(after, chosen, strict=True):
             column[rows] = new
         heads.append(head)
     utility, tokens, retrievals = (float(column[first:].mean()) for column in after)
     return PriceOutcome(price, tuple(reversed(heads)), utility, tokens, retrievals)
-
-
-def _weighted(
-    paths: Sequence[Path], adapt: Sequence[Path], fitting: Fitting
-) -> tuple[list[Path], Floats]:
-    """All paths, and how much each counts."""
-    counts = [1.0] * len(paths) + [fitting.adapting] * len(adapt)
-    return [*paths, *adapt], np.array(counts)
 
 
 class _Ends(NamedTuple):
@@ -255,18 +241,12 @@ def _depth(paths: Sequence[Path]) -> int:
 
 
 def _fit_head(
-    paths: Sequence[Path],
-    t: int,
-    here: _Ends,
-    after: _Ends,
-    price: float,
-    weights: Floats,
-    fitting: Fitting,
+    paths: Sequence[Path], t: int, here: _Ends, after: _Ends, price: float, fitting: Fitting
 ) -> tuple[Head, _Ends]:
     """The head after t retrievals, and where it ends the paths by predictions out of bag."""
     inputs, medians = _matrix([path.known[t] for path in paths])
     gain, cost = after.utility - here.utility, after.tokens - here.tokens
-    fitted = [_fit_stage(stage, inputs, gain, cost, weights, fitting) for stage in STAGES]
+    fitted = [_fit_stage(stage, inputs, gain, cost, fitting) for stage in STAGES]
     surplus = [each.gains - price * each.costs for each in fitted]
     chosen = after.where(surplus[-1] > 0, here)
     staged = [fitted[-1].staged]
@@ -274,16 +254,16 @@ def _fit_head(
         asked = np.array([path.asked[t].get(STAGES[place + 1], 0) for path in paths], float)
         paid = chosen._replace(tokens=chosen.tokens + asked)
         now = after.where(surplus[place] > 0, here)
-        doubt = _doubt(np.abs(surplus[place]), now.worth(price), paid.worth(price), weights)
+        doubt = _doubt(np.abs(surplus[place]), now.worth(price), paid.worth(price))
         chosen = paid.where(np.abs(surplus[place]) < doubt, now)
         staged.insert(0, fitted[place].staged.model_copy(update={"doubt": doubt}))
     return Head(stages=tuple(staged), medians=medians), chosen
 
 
-def _doubt(distance: Floats, now: Floats, paid: Floats, weights: Floats) -> float:
+def _doubt(distance: Floats, now: Floats, paid: Floats) -> float:
     """The margin at which paying for more signals gains most; of equal ones the smallest."""
     candidates: list[float] = [0.0, *np.quantile(distance, DOUBTS).tolist(), ALWAYS]
-    return max(candidates, key=lambda each: float(np.where(distance < each, paid, now) @ weights))
+    return max(candidates, key=lambda each: float(np.where(distance < each, paid, now).mean()))
 
 
 class _Fitted(NamedTuple):
@@ -293,19 +273,17 @@ class _Fitted(NamedTuple):
     costs: Floats
 
 
-def _fit_stage(
-    stage: Stage, inputs: Any, gain: Floats, cost: Floats, weights: Floats, fitting: Fitting
-) -> _Fitted:
+def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, fitting: Fitting) -> _Fitted:
     seen = STAGES[: STAGES.index(stage) + 1]
     known = inputs[:, : sum(len(SIGNALS[each]) for each in seen)]
-    grown = _grow(known, gain, fitting, weights)
+    grown = _grow(known, gain, fitting)
     # How much is spent varies little: one tree that is too small to remember a question.
     spent = sklearn().DecisionTreeRegressor(
         max_depth=3, min_samples_leaf=2 * fitting.leaf, random_state=fitting.seed
     )
-    spent.fit(known, cost, sample_weight=weights)
+    spent.fit(known, cost)
     raw = grown.oob_prediction_
-    bins = _bins(raw, gain, weights)
+    bins = _bins(raw, gain)
     costs = Forest(start=0.0, trees=(_tree(spent.tree_),))
     calibrated = np.interp(raw, [b.score for b in bins], [b.gain for b in bins])
     staged = StageModel(stage=stage, gain=_forest(grown), cost=costs, bins=bins)
@@ -320,26 +298,24 @@ def _matrix(known: Sequence[dict[str, float]]) -> tuple[Any, dict[str, float]]:
     return np.array(rows, np.float32), medians
 
 
-def _bins(score: Floats, gain: Floats, weights: Floats) -> tuple[Bin, ...]:
+def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
     """Calibration of out-of-bag predictions: mean gains of neighbours, made monotone."""
     isotonic = sklearn().IsotonicRegression(out_of_bounds="clip")
     order = np.argsort(score, kind="stable")
     groups = np.array_split(order, max(1, min(BINS, len(order) // 20)))
-    means = np.array([np.average(gain[g], weights=weights[g]) for g in groups])
-    sizes = np.array([weights[g].sum() for g in groups])
+    means = np.array([gain[g].mean() for g in groups])
+    sizes = np.array([len(g) for g in groups], float)
     monotone = isotonic.fit_transform(np.arange(len(groups)), means, sample_weight=sizes)
     found: list[Bin] = []
     for group, mean in zip(groups, monotone, strict=True):
-        centre = float(np.average(score[group], weights=weights[group]))
+        centre = float(score[group].mean())
         half = 1.96 * float(gain[group].std(ddof=1)) / len(group) ** 0.5 if len(group) > 1 else 1.0
         if not found or centre > found[-1].score:
             found.append(Bin(score=centre, gain=mean, low=mean - half, high=mean + half))
     return tuple(found)
 
 
-def _grow(
-    inputs: Any, target: Floats, fitting: Fitting, weights: Floats | None = None
-) -> "RandomForestRegressor":
+def _grow(inputs: Any, target: Floats, fitting: Fitting) -> "RandomForestRegressor":
     model = sklearn().RandomForestRegressor(
         n_estimators=fitting.trees,
         max_depth=fitting.depth,
@@ -348,7 +324,7 @@ def _grow(
         oob_score=True,
         random_state=fitting.seed,
     )
-    return model.fit(inputs, target, sample_weight=weights)
+    return model.fit(inputs, target)
 
 
 def _forest(model: "RandomForestRegressor") -> Forest:

@@ -52,7 +52,7 @@ def learn(
 
     Args:
         others: for `value`: paths of other workflows, readers or corpora to learn from as well.
-            Those of `walks`, 50 or so, then count more, and price and figures are theirs.
+            Price and figures are those of `walks`, 50 paths or so.
         utility: what the paths were measured by.
         tokens: for `value`: the mean tokens per question, the cost of deciding included.
         source: the experiments' names, kept in the file.

@@ -75,8 +75,8 @@ def fit(
             metavar="RISK",
             help="For value and route, in place of --budget: the least cost that keeps a risk "
             "within a limit with a level of confidence, as in loss<=.02@.95, the accuracy lost "
-            "against always retrieving, or the dearest arm; or tokens<=900, steps<=2, p90_steps<=3, "
-            "p95_seconds<=3; repeatable. [env var: "
+            "against always retrieving, or the dearest arm; or tokens<=900, steps<=2, "
+            "p90_steps<=3, p95_seconds<=3; repeatable. [env var: "
             "HOPSCOPE_GUARANTEES, one a line]",
             rich_help_panel=BUDGET,
         ),
@@ -105,8 +105,8 @@ def fit(
             "--adapt",
             metavar="SOURCE",
             help="A few more questions, 50 or so, like those to come: an experiment beside --from, "
-            "of the workflow and reader that the policy is for, or a file beside --outcomes. They "
-            "count more than the others, and the price is for them.",
+            "of the workflow and reader that the policy is for, or a file beside --outcomes, whose "
+            "rows count more than the others. The price is for them.",
             envvar="HOPSCOPE_BUDGET_ADAPT",
             rich_help_panel=SELECTION,
         ),
