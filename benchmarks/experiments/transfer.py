@@ -180,8 +180,27 @@ def report(found: dict[str, list[Floats]], targets: Sequence[Target]) -> dict[st
         "mean": {name: told(rows) for name, rows in mean.items()},
         "mean_less_its_own": {name: told(rows - mean[OWN_POLICY]) for name, rows in mean.items()},
         "mean_of_the_few_beside_all_others": told(mean[ADAPTED] - mean[OTHERS]),
-        "regained": told((mean[ADAPTED] - mean[OTHERS]) / (mean[OWN_POLICY] - mean[OTHERS])),
+        "regained": regained(found, range(len(targets))),
+        "regained_where_less": regained(
+            found,
+            [
+                place
+                for place, (row, base) in enumerate(zip(found[OTHERS], own, strict=True))
+                if told(row - base)["high"] < 0
+            ],
+        ),
     }
+
+
+def regained(found: dict[str, list[Floats]], places: Sequence[int]) -> dict[str, float] | None:
+    """The share of the difference between all others and the own policies that the few regain."""
+    if not places:
+        return None
+    zero, some, full = (
+        np.mean([found[name][place] for place in places], axis=0)
+        for name in (OTHERS, ADAPTED, OWN_POLICY)
+    )
+    return told((some - zero) / (full - zero))
 
 
 def show(rows: dict[str, Any]) -> None:
@@ -194,7 +213,9 @@ def show(rows: dict[str, Any]) -> None:
             print(f"  {target:22} {spelled(cell)}  {share:5.2f} of its own, less it {less}")
         print(f"  {'mean less its own':22} {spelled(rows['mean_less_its_own'][name])}")
     print(f"the few beside all others: {spelled(rows['mean_of_the_few_beside_all_others'])}")
-    print(f"regained of the difference: {spelled(rows['regained'])}")
+    for name in ("regained", "regained_where_less"):
+        if rows[name] is not None:
+            print(f"{name}: {spelled(rows[name])}")
 
 
 def spelled(cell: dict[str, float]) -> str:
