@@ -49,7 +49,7 @@ STREAMS, LOOKS, EVERY = 1000, 40, 50
 DRAWS, FRESH = 20, 300
 FEW = 100
 """Of an experiment's fresh questions."""
-SHIFT_LIMITS = ("loss<=.05", "loss<=.1")
+SHIFT_LIMITS = ("loss<=.1",)
 
 
 def main() -> None:

@@ -113,8 +113,8 @@ def transfer(outcomes: Outcomes, inside: Floats, few: Sequence[int], resamples: 
             test = outcomes.of(here[rest].tolist())
             files = [plain]
             for count in few:
-                some = outcomes.of(here[dealt[:count]].tolist())
-                files.append(learn(others, adapt=some, fitting=QUICK).file)
+                adapt = outcomes.of(here[dealt[:count]].tolist())
+                files.append(learn(others, adapt=adapt, fitting=QUICK).file)
             questions = [asked(row) for row in test.rows]
             predicted = [file.predict(questions) for file in files]
             predicted.append((inside[here[rest]], test.costs))
