@@ -5,7 +5,8 @@
     │   ├── MissingExtraError       an optional dependency is not installed
     │   ├── CorpusError             a corpus or question file is broken (file, line)
     │   ├── MissingDatabaseError    there is no database yet
-    │   └── MissingRunError         no stored run has that id
+    │   ├── MissingRunError         no stored run has that id
+    │   └── MissingExperimentError  no stored experiment has that name
     ├── ReaderError           a language model failed
     │   ├── ContextOverflowError    a prompt does not fit into its context
     │   ├── CapabilityError         the reader cannot do what the request needs
@@ -59,6 +60,10 @@ class MissingDatabaseError(UsageError):
 
 class MissingRunError(UsageError):
     """No stored run has the id, or one that begins so."""
+
+
+class MissingExperimentError(UsageError):
+    """No stored experiment has the name."""
 
 
 class ReaderError(HopscopeError):

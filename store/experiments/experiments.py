@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 from sqlalchemy import Connection, select
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import MissingExperimentError, UsageError
 from hopscope.runtime.types import Appraisal, Credit, GameValues, Run, RunError, ThoughtEnd
 from hopscope.store.database.database import Database
 from hopscope.store.database.schema import experiments
@@ -360,7 +360,7 @@ class Experiments:
             raise self._unknown(name)
         return int(number)
 
-    def _unknown(self, name: str) -> UsageError:
+    def _unknown(self, name: str) -> MissingExperimentError:
         names = ", ".join(experiment.name for experiment in self.all()[:10])
         there = f"there are {names}" if names else "begin one with `hopscope eval`"
-        return UsageError(f"no experiment {name!r} in {self._database.name}: {there}")
+        return MissingExperimentError(f"no experiment {name!r} in {self._database.name}: {there}")

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from hopscope.runtime.errors import MissingExtraError, MissingRunError, StoreError, UsageError
+from hopscope.runtime.errors import (
+    MissingExperimentError,
+    MissingExtraError,
+    MissingRunError,
+    StoreError,
+    UsageError,
+)
 from hopscope.store.store import Store
 from hopscope.view.drawing import EXTRA, script
 from hopscope.view.html import asset, render
@@ -104,7 +110,7 @@ def _handle_errors(app: "FastAPI") -> None:
     from starlette.responses import HTMLResponse, JSONResponse
 
     async def told(request: "Request", error: Exception) -> "Response":
-        status = 404 if isinstance(error, MissingRunError) else 400
+        status = 404 if isinstance(error, MissingRunError | MissingExperimentError) else 400
         if isinstance(error, StoreError):
             status = 503
         if request.url.path.startswith("/api/"):

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import MissingExperimentError, UsageError
 from hopscope.store.runs.browsing import RunQuery
 from hopscope.view import experiment_page, links
 from hopscope.view.html import Drawn, render
@@ -111,6 +111,8 @@ def router(kept: "KeptRecords", forms: FormToken | None) -> APIRouter:
                 return HTMLResponse(render("tables.html", tables=tables))
             spec = kept.experiment_figure(name, figure)
             drawn = Drawn(figure, spec, partial(links.of_experiment, name))
+        except MissingExperimentError:
+            raise
         except UsageError as error:
             return HTMLResponse(render("unmeasured.html", reason=str(error)))
         return HTMLResponse(render("figure.html", drawn=drawn))

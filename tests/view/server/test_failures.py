@@ -76,7 +76,7 @@ def test_a_filter_that_is_none_is_told(client: TestClient) -> None:
     assert client.get(f"/api/failures/{experiment.NAME}?error=luck").status_code == 422
     none = client.get(f"/failures/{experiment.NAME}?step=99")
     assert "No run has these failures." in none.text
-    assert client.get("/failures/nothing").status_code == 400
+    assert client.get("/failures/nothing").status_code == 404
 
 
 @pytest.mark.parametrize(

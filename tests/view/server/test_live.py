@@ -165,7 +165,7 @@ def test_what_is_not_there_and_who_may_not_ask_is_told(running: Store) -> None:
     bearer = {"authorization": "Bearer secret"}
     with serving(app) as port:
         with stream(port, "experiment=nothing", **bearer) as told:
-            assert (told.status, "nothing" in json.load(told)["detail"]) == (400, True)
+            assert (told.status, "nothing" in json.load(told)["detail"]) == (404, True)
         with stream(port, "", **bearer) as told:
             assert told.status == 422
         with stream(port, "&".join(["experiment=live"] * 51), **bearer) as told:

@@ -1,5 +1,6 @@
 """The JSON API gives the records that commands print with `--json`."""
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,27 @@ def test_pictures_are_specifications(client: TestClient, run: str) -> None:
     for path in (f"runs/{run}/figures/belief", f"figures/workflows/{experiment.NAME}"):
         assert "vega-lite" in client.get(f"/api/{path}").json()["$schema"]
     assert client.get(f"/api/figures/nothing/{experiment.NAME}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api/progress/nothing",
+        "api/tables/overview/nothing",
+        "api/failures/nothing",
+        "api/figures/workflows/nothing",
+        "experiments/nothing",
+        "failures/nothing",
+        "fragments/tables/nothing",
+        "compare/experiments?baseline=towns&other=nothing",
+    ],
+)
+def test_an_experiment_that_is_not_there_is_not_found(path: str, client: TestClient) -> None:
+    answer = client.get(f"/{path}")
+    assert answer.status_code == 404
+    told = answer.json()["detail"] if path.startswith("api/") else html.unescape(answer.text)
+    assert "no experiment 'nothing' in " in told
+    assert "there are " in told
 
 
 def test_openapi_describes_every_route(client: TestClient) -> None:
