@@ -95,6 +95,11 @@ class MeasuredRun:
         return self.record.workflow
 
     @property
+    def prompts(self) -> str | None:
+        """The set of prompts or its folder, with the hash of its files; None for the default."""
+        return self.record.prompts
+
+    @property
     def steps(self) -> tuple[Step, ...]:
         return self.record.steps
 

@@ -430,6 +430,13 @@ class Run(Record):
         return tuple(step for step in self.steps if step.retrieved)
 
     @property
+    def prompts(self) -> str | None:
+        """The set of prompts that its options name, or its folder, with the hash of its files; None
+        for the default prompts."""
+        named = self.options.get("prompts")
+        return str(named) if named else None
+
+    @property
     def timed(self) -> bool:
         """Whether its seconds and those of its steps were measured."""
         return is_timed(self.workflow, self.seconds)

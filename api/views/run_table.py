@@ -81,8 +81,8 @@ def show_run(
         context_lines.show(console, found)
     ended = found.stop_reason or found.status
     console.print(Text(f"run {found.id[:12]}  {found.workflow}  ended by {ended}", style="dim"))
-    if prompts := run.options.get("prompts"):
-        console.print(Text(f"prompts {plain(str(prompts))}", style="dim"), soft_wrap=True)
+    if found.prompts:
+        console.print(Text(f"prompts {plain(found.prompts)}", style="dim"), soft_wrap=True)
     if not run.answer and _formless(run):
         console.print(Text(f"- {_hint(run.workflow)}", style="dim"))
     if found.appraisal:

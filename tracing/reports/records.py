@@ -219,6 +219,8 @@ class RunReport(Record):
     error: str | None
     reader: str
     retriever: str
+    prompts: str | None
+    """As `Run.prompts`."""
     seed: int
     steps: tuple[StepReport, ...]
     total: Total

@@ -116,6 +116,7 @@ def report(
         error=f"{run.error.type}: {run.error.message}" if run.error else None,
         reader=run.reader,
         retriever=run.retriever,
+        prompts=run.prompts,
         seed=run.seed,
         steps=tuple(_step(run, step, credit, table.of(run.reader)) for step in run.steps),
         total=_total(run, credit, table.of(run.reader)),

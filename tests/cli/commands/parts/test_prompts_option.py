@@ -4,11 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 import hopscope
 from hopscope.cli.main import main
 from hopscope.runtime.errors import UsageError
+from hopscope.store.store import Store
+from hopscope.view.server.app import application
+from hopscope.view.server.guarding import names
 
+PORT = 7717
 SHORT = """{% include "shared/documents.jinja" %}
 {% user %}
 Question: {{ question }}
@@ -56,6 +61,15 @@ def test_a_run_is_asked_with_them_and_shows_them(
     assert call(*question, str(folder)) == 0
     shown = capsys.readouterr().out
     assert f"prompts {folder}#" in shown
+    assert call("show", "--json") == 0
+    told = json.loads(capsys.readouterr().out)["prompts"]
+    assert told.startswith(f"{folder}#")
+    with Store.open() as store:
+        run = store.latest()
+        address = f"http://127.0.0.1:{PORT}"
+        client = TestClient(application(store, hosts=names("127.0.0.1", PORT)), base_url=address)
+        assert client.get(f"/api/runs/{run.id}").json()["prompts"] == told == run.prompts
+        assert f"<code>{told}</code>" in client.get(f"/runs/{run.id}").text
     capsys.readouterr()
     (folder / "naive" / "answer.jinja").write_text("{% user %}\n{{ who }}\n{% enduser %}", "utf-8")
     assert call(*question, str(folder)) == 2
@@ -88,6 +102,7 @@ def test_a_session_takes_them_for_runs_and_meters(folder: Path) -> None:
     with session:
         run = session.ask("Who directed it?", gold="X").record
         name = str(run.options["prompts"])
+        assert session.ask("Who?", options={"prompts": "default"}).prompts is None
         assert name.startswith(f"{folder}#")
         [asked] = run.steps[-1].exchanges
         assert "Briefly" in asked.request.prompt.messages[-1].content
