@@ -10,6 +10,7 @@ from hopscope.api import credit_games, given, parts, retrieval
 from hopscope.api.appraiser import RULES, Appraiser, Measuring
 from hopscope.api.credit_games import CounterfactualName, Mode, Over
 from hopscope.api.given import EntailmentPart, ReaderPart, RetrieverPart
+from hopscope.api.parts import PROMPTS
 from hopscope.api.presets import Presets
 from hopscope.api.views.credit_costs import CreditCost
 from hopscope.runtime import code_files
@@ -102,6 +103,8 @@ class CreditArguments(NamedTuple):
         owners = set(map(code_files.stem, owners))
         self.presets.check(meters=meters, workflows=())
         kept = {k: text for k, text in of.options.items() if k.partition(".")[0] in owners}
+        if self.presets.prompts:  # also where the set has the default prompt of the meters
+            kept = {k: text for k, text in kept.items() if k.partition(".")[2] != PROMPTS}
         return CreditSettings(
             rules=rules,
             meters=meters,

@@ -106,8 +106,11 @@ class Presets:
             for name in used
             for key, text in _texts(preset.meters.get(name, {})).items()
         }
-        if self.prompts and loading.load(self.prompts).differs(METER_PROMPT):
-            found |= {f"{home}.prompts": self.prompts for home in homes if _takes(home)}
+        if self.prompts:
+            asking = [f"{home}.prompts" for home in homes if _takes(home)]
+            found = {key: text for key, text in found.items() if key not in asking}
+            if loading.load(self.prompts).differs(METER_PROMPT):
+                found |= dict.fromkeys(asking, self.prompts)
         return found
 
     def of_workflow(self, workflow: str) -> dict[str, str]:

@@ -38,6 +38,7 @@ def credit(
     rule: of.Rules = None,
     meter: of.Meters = None,
     preset: of.Presets = None,
+    prompts: of.OwnPrompts = None,
     counterfactual: Annotated[
         CounterfactualName,
         typer.Option(
@@ -162,7 +163,7 @@ def credit(
         mode=mode,
         over=over,
         golds=tuple(gold or parts.lines("HOPSCOPE_CREDIT_GOLD")),
-        presets=Presets.named(of.presets(preset)),
+        presets=Presets.named(of.presets(preset), prompts),
         calls=of.credit_budget(budget) if budget else None,
     )
     if dry_run:

@@ -125,6 +125,17 @@ Prompts = Annotated[
         rich_help_panel=MEASURING,
     ),
 ]
+OwnPrompts = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="DIR",
+        help="A folder of prompts, or a set that is shipped, for the meters; by default the "
+        "experiment's, or those that first measured the run. Runs keep theirs.",
+        envvar="HOPSCOPE_PROMPTS",
+        rich_help_panel=MEASURING,
+    ),
+]
 
 
 def presets(given: Sequence[str] | None) -> tuple[str, ...]:

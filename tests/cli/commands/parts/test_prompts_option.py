@@ -117,6 +117,45 @@ def test_a_session_takes_them_for_runs_and_meters(folder: Path) -> None:
         hopscope.Session(prompts=folder / "none")
 
 
+def test_credit_measures_with_them_and_by_default_with_those_of_the_experiment(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "meter").mkdir()
+    (folder / "meter" / "answer.jinja").write_text(SHORT, "utf-8")
+    asked = ["eval", "hopland:dev", "--limit", "1", "--samples", "1", "--meter", "seper"]
+    assert call(*asked, "-w", "naive", "--name", "e", "--prompts", str(folder), "--json") == 0
+
+    def measured(*arguments: str) -> tuple[str, set[str]]:
+        """The set among the settings, and the prompts that estimators name."""
+        capsys.readouterr()
+        again = ["credit", "e", "--rule", "leave_one_out", *arguments]
+        assert call(*again, "--json") == 0, capsys.readouterr().err
+        rows = json.loads(capsys.readouterr().out)["credits"]
+        with Store.open() as store:
+            [run] = store.experiments.items("e")
+            assert run.outcome
+            settings = store.appraisals(run.outcome.run_id)[-1].provenance.settings
+        named = {row["estimator"].partition("prompt=")[2].split(",")[0] for row in rows}
+        return str(settings.get("seper.prompts", "")), named
+
+    own, prompts = measured()
+    assert own.startswith(f"{folder}#")
+    assert prompts == {own.partition("#")[2]}
+    other = folder.parent / "other"
+    (other / "meter").mkdir(parents=True)
+    text = SHORT.replace("Briefly", "In short")
+    (other / "meter" / "answer.jinja").write_text(text, "utf-8")
+    given, prompts = measured("--prompts", str(other))
+    assert given.startswith(f"{other}#")
+    assert prompts == {given.partition("#")[2]}
+    _, prompts = measured("--prompts", str(other), "-o", f"seper.prompts={folder}")
+    assert prompts == {own.partition("#")[2]}
+    for unchanged in ("default", "ircot-authors"):  # both have the default prompt of the meters
+        assert measured("--prompts", unchanged) == ("", {"short_answer"})
+    assert call("credit", "e", "--prompts", "nowhere") == 2
+    assert "no folder of prompts at" in capsys.readouterr().err
+
+
 def test_the_configuration_tells_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = folder.parent / "hopscope.toml"
     config.write_text(f"prompts = {json.dumps(str(folder))}\n", "utf-8")
