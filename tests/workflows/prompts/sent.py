@@ -1,4 +1,4 @@
-"""All prompts that the workflows and the meters send, to a reader that says what a script tells it.
+"""All prompts that workflows, meters, policies, judges and stages send, to a reader that says what a script tells it.
 
 `python -m tests.workflows.prompts.sent` writes the record that `test_prompts_sent.py` compares.
 """
@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hopscope.api import parts
+from hopscope.api import given, parts
 from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.api.retrieval import parse, retriever
+from hopscope.lab.answer_metric import answer_metric
+from hopscope.lab.budget.paths import moments
 from hopscope.runtime.budget.ledger import Ledger, Limits
 from hopscope.runtime.execution.run import run
 from hopscope.runtime.execution.state import Deps
+from hopscope.runtime.ports import Statement
 from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import (
@@ -26,7 +29,9 @@ from hopscope.runtime.types import (
     Scored,
     ScoreRequest,
 )
-from hopscope.tracing.entailments import lexical
+from hopscope.tracing.entailments import judge, lexical
+from hopscope.tracing.scoring.metric import Case
+from hopscope.tracing.signals.gathering import signals
 from tests.probes import Speaker, task
 
 RECORD = Path(__file__).parent / "sent.json"
@@ -77,6 +82,33 @@ ARMS = (
 )
 LIMITED = ("ircot", "react", "search_agent", "self_ask", "item")
 """These also run with one retrieval only, and with two calls only."""
+ASKING = (
+    "self_report",
+    "repeat",
+    "tasr",
+    "entropy:0.1",
+    "logprob:0",
+    "margin:0.99",
+    "maxentropy:0.1",
+    "grogu:-9",
+)
+"""Policies that ask the reader."""
+STAGES = (
+    "hopland@RR(utility,by=item)@2",
+    "hopland@RR(utility,by=item,judgment=pointwise)@2",
+    "hopland@RR(utility)@2",
+    "hopland@RR@2",
+    "hopland@CP(summary)",
+    "hopland@CP(summary,words=9)",
+    "hopland@CP(selective_context)",
+    "hopland@CP(long_llmlingua)",
+)
+"""Retrievers with stages that ask the reader."""
+STATEMENTS = (
+    Statement(QUESTION.text, "Miskel\n", " the town of Miskel "),
+    Statement("", "{{ no }}", ""),
+    Statement(" ", " ", "Miskel"),
+)
 METERS = ("seper", "seper_hard", "semantic_entropy", "grogu", "gold_logprob")
 
 
@@ -171,12 +203,18 @@ def say(request: GenerationRequest) -> str:
         if "Tarn" not in prefix:
             return " Velora Tarn directed it. She was born in Miskel."
         return " So the answer is: Miskel."
+    if "Do you know enough" in asked:
+        return "No"
+    if "correct is this answer" in asked or "contribute to this answer" in asked:
+        return "7"
+    if "Same, different or unclear?" in asked:
+        return "Same"
     if "background document" in asked or "Summarise" in asked:
         return "Velora Tarn directed Moon Harbor; she was born in Miskel."
     return "Miskel"
 
 
-def arm(text: str, limits: Limits | None = None) -> list[Any]:
+def arm(text: str, limits: Limits | None = None, policy: str = parts.NATIVE) -> list[Any]:
     """The prompts of a workflow's run."""
     reader = Recorder()
     spec = Spec.parse(text, argument=False)
@@ -186,6 +224,7 @@ def arm(text: str, limits: Limits | None = None) -> list[Any]:
         retriever=Shelf(),
         entailment=lexical.build(),
         ledger=Ledger(limits) if limits else Ledger(),
+        policy=given.policy(policy, workflow=spec.name, reader_name=reader.name),
     )
     result = run(parts.workflow(spec.name, {**pool, **dict(spec.options)}), QUESTION, deps)
     assert result.error is None, f"{text}: {result.error}"
@@ -206,13 +245,34 @@ def meters() -> dict[str, list[Any]]:
     return found
 
 
-def reranking() -> list[Any]:
-    """The prompts of the stages that ask the reader, before naive RAG."""
+def stage(text: str) -> list[Any]:
+    """The prompts of a retriever's stage."""
     reader = Recorder()
-    for text in ("hopland@RR(utility,by=item)@2", "hopland@RR@2", "hopland@CP(summary)"):
-        searching = retriever(parse(text), reader, seed=0)
-        searching.search(["Who directed Moon Harbor?"], k=3)
+    retriever(parse(text), reader, seed=0).search(["Who directed Moon Harbor?\n"], k=3)
     return reader.sent
+
+
+def signalled() -> list[Any]:
+    """The prompts of the signals of learned policies, before each retrieval of a run."""
+    built = parts.workflow("ircot", {"max_steps": "3", "k": "2"})
+    result = run(built, QUESTION, Deps(reader=Recorder(), retriever=Shelf()))
+    reader = Recorder()
+    for moment in moments(result):
+        signals(moment, reader)
+    return reader.sent
+
+
+def judges() -> dict[str, list[Any]]:
+    """The prompts of the judges of answers, and of the judge of equal meaning."""
+    found: dict[str, list[Any]] = {}
+    cases = [Case(QUESTION, "Miskel {{ 1 }}\n", PASSAGES), Case(QUESTION, "Alba", ())]
+    for name in ("judge_direct", "judge_reduction"):
+        reader = Recorder()
+        answer_metric(name, reader=reader, entailment="lexical").score(cases)
+        found[name] = reader.sent
+    reader = Recorder()
+    judge.build(reader=reader).classify(STATEMENTS)
+    return {**found, "judge": reader.sent}
 
 
 def sent() -> dict[str, list[Any]]:
@@ -221,8 +281,11 @@ def sent() -> dict[str, list[Any]]:
     return {
         **{text: arm(text) for text in ARMS},
         **{f"{text}, {n}": arm(text, limits) for text in LIMITED for n, limits in few.items()},
+        **{f"ircot with {name}": arm("ircot:max_steps=3,k=2", policy=name) for name in ASKING},
         **meters(),
-        "stages": reranking(),
+        **judges(),
+        **{text: stage(text) for text in STAGES},
+        "signals": signalled(),
     }
 
 
