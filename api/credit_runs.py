@@ -113,7 +113,11 @@ class CreditArguments(NamedTuple):
             over=self.over,
             corpus=self.corpus or of.corpus,
             reader=parts.reader_or_own(self.reader, of.reader, self.thinking),
-            entailment=self.entailment or of.entailment,
+            entailment=parts.judging(
+                self.entailment or of.entailment,
+                self.presets.prompts,
+                anew=self.entailment is None,
+            ),
             samples=self.samples or of.samples,
             seed=self.seed,
             options={**kept, **self.presets.of_meters(meters), **self.options},

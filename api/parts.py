@@ -256,7 +256,7 @@ def entailment(named: Spec | str) -> "Entailment":
     `nli:ID_OR_FOLDER`, any MNLI classifier, `bem:ID_OR_FOLDER`, any classifier of answer
     equivalence, or `judge:READER`, any reader, named as by `reader`. Options follow after commas,
     as in `nli:FOLDER,device=cuda`; `cache=DATABASE` is one for all, and those of a judge are its
-    reader's.
+    reader's but for `prompts=SET`.
 
     Raises:
         UsageError: there is no such entailment or option, or the model cannot be loaded.
@@ -266,10 +266,12 @@ def entailment(named: Spec | str) -> "Entailment":
 
     spec = Spec.of(named)
     build = components.load(entailments, spec.name).build
-    if "reader" in components.options(build):
+    if "reader" in (known := components.options(build)):
         if not spec.argument:
             raise UsageError(f"{spec} needs reader: give {spec.name}:READER")
-        judge: Entailment = build(reader=reader(spec.inner))
+        own = {key: text for key, text in spec.options if key == PROMPTS and key in known}
+        rest = tuple(option for option in spec.options if option[0] not in own)
+        judge: Entailment = build(reader=reader(replace(spec, options=rest).inner), **own)
         return judge
     spec, cache = _uncached(spec)
     built: Entailment = components.named(entailments, spec, argument="model")()
@@ -278,6 +280,35 @@ def entailment(named: Spec | str) -> "Entailment":
     from hopscope.tracing.pairs.kept_entailment import KeptEntailment
 
     return _kept(cache, lambda store: KeptEntailment(built, store.entailments))
+
+
+def judging(entailment: str, prompts: str | None, *, anew: bool = False) -> str:
+    """The text of an entailment that asks in a set of prompts, where it is a judge, and the set has
+    another prompt for it than the default; the prompts that the text has already hold.
+
+    Args:
+        anew: these prompts replace those of the text.
+
+    Raises:
+        UsageError: there is no such entailment, or the prompts cannot be used.
+    """
+    if not prompts:
+        return entailment
+    from hopscope.runtime import components
+    from hopscope.runtime.prompting import loading
+    from hopscope.tracing import entailments
+
+    spec = Spec.parse(entailment)
+    module = components.load(entailments, spec.name)
+    if not {"reader", PROMPTS} <= components.options(module.build).keys():
+        return entailment
+    if anew:
+        kept = tuple(option for option in spec.options if option[0] != PROMPTS)
+        spec = replace(spec, options=kept)
+    loaded = loading.load(prompts)
+    if PROMPTS not in dict(spec.options) and loaded.differs(module.PROMPT):
+        spec = replace(spec, options=(*spec.options, (PROMPTS, loaded.name)))
+    return str(spec)
 
 
 def corpus(spec: str) -> "Retriever":

@@ -75,7 +75,13 @@ def retriever(expression: "Expression", reader: "Reader", *, seed: int) -> "Retr
     from hopscope.runtime.pipelines.composition import Parts, compose
     from hopscope.tracing.meters.grogu import GroGU
 
-    given = Parts(source=source, reader=reader, other_reader=parts.reader, meter=GroGU, seed=seed)
+    given = Parts(
+        source=source,
+        reader=reader,
+        other_reader=parts.reader,
+        meter=lambda reader, prompts: GroGU(reader, prompts=prompts.option),
+        seed=seed,
+    )
     return compose(expression, given)
 
 

@@ -124,6 +124,10 @@ class Session:
             raise UsageError(
                 "thinking applies to a reader given by name: set it where you make your reader"
             )
+        chosen = parts.prompts_of(reader) if prompts is None else str(prompts)
+        self.presets = Presets.named(names(presets), chosen)
+        if isinstance(entailment, str):
+            entailment = parts.judging(entailment, self.presets.prompts)
         self.parts = Parts(
             reader=reader, retriever=retriever, entailment=entailment, store=store, seed=seed
         )
@@ -132,8 +136,6 @@ class Session:
         self.workflow = workflow
         self.policy = policy
         self.options = given.texts(options)
-        chosen = parts.prompts_of(reader) if prompts is None else str(prompts)
-        self.presets = Presets.named(names(presets), chosen)
         self.spending = Spending(
             policy=policy if isinstance(policy, str) else parts.NATIVE,
             limits=limits or Limits(),

@@ -4,7 +4,7 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hopscope.api import given
+from hopscope.api import given, parts
 from hopscope.api.given import EntailmentPart, ReaderPart
 from hopscope.runtime.specs import Spec
 
@@ -21,22 +21,29 @@ def answer_metric(
     reader: ReaderPart,
     entailment: EntailmentPart,
     wrap: "Callable[[Reader], Reader] | None" = None,
+    prompts: str | None = None,
 ) -> "AnswerMetric":
     """Build a metric; a `reader` and an `entailment` given by name are loaded if it needs them.
 
     Args:
         wrap: applied to the reader.
+        prompts: a set of prompts, or its folder, for metrics and entailments that ask in some; those
+            of their own names hold.
 
     Raises:
-        UsageError: there is no such metric, option or model.
+        UsageError: there is no such metric, option or model, or a prompt cannot be used.
     """
     build = _build(named)
+    if prompts and not build.keywords.get(parts.PROMPTS, True):
+        build = partial(build, **{parts.PROMPTS: prompts})
     models: dict[str, Any] = {}
     wanted = inspect.signature(build).parameters
     if "reader" in wanted:
         loaded = given.reader(reader)
         models["reader"] = wrap(loaded) if wrap else loaded
     if "entailment" in wanted:
+        if isinstance(entailment, str):
+            entailment = parts.judging(entailment, prompts)
         models["entailment"] = given.entailment(entailment)
     built: AnswerMetric = build(**models)
     return built

@@ -10,6 +10,7 @@ metric needs them.
 
 import logging
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from hopscope.api import given, parts
@@ -19,6 +20,7 @@ from hopscope.lab.answer_metric import answer_metric
 from hopscope.runtime.budget.prices import prices
 from hopscope.runtime.code_files import shown
 from hopscope.runtime.ports import Reader
+from hopscope.runtime.prompting import loading
 from hopscope.runtime.types import Run
 from hopscope.tracing.erag.report import ERAGReport
 from hopscope.tracing.error_decomposition.report import ErrorReport
@@ -41,20 +43,23 @@ def score(
     reader: ReaderPart = parts.TINY,
     entailment: EntailmentPart = "lexical",
     seed: int = 0,
+    prompts: str | Path | None = None,
 ) -> Scores:
     """Score the answers of runs, one by one and on average.
 
     Args:
         metrics: names of `hopscope list metrics`, as in `f1:spaced`.
         seed: of the bootstrap of the averages.
+        prompts: a folder of prompts, or the name of a set, for metrics that ask a model.
 
     Raises:
-        UsageError: there is no such metric, option or model.
+        UsageError: there is no such metric, option or model, or a prompt cannot be used.
         ReaderError, EntailmentError: a model failed.
     """
     from hopscope.tracing.scoring import scores
     from hopscope.tracing.wrappers.metered import MeteredReader
 
+    pinned = None if prompts is None else loading.load(str(prompts)).name
     built: dict[str, AnswerMetric] = {}
     readers: dict[str, MeteredReader] = {}
     for name in dict.fromkeys(metrics):
@@ -63,7 +68,13 @@ def score(
             readers[name] = MeteredReader(asked)
             return readers[name]
 
-        built[shown(name)] = answer_metric(name, reader=reader, entailment=entailment, wrap=metered)
+        built[shown(name)] = answer_metric(
+            name,
+            reader=reader,
+            entailment=entailment,
+            wrap=metered,
+            prompts=pinned,
+        )
     return scores.score(_records(runs), built, seed=seed, readers=readers, prices=prices())
 
 

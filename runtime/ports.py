@@ -122,6 +122,11 @@ class BranchingReader(Protocol):
 class Prompts(Protocol):
     """A set of prompts. See `runtime.prompting.prompt_set`."""
 
+    @property
+    def option(self) -> str:
+        """The set as the option `prompts` of a meter or a workflow; empty for the default set."""
+        ...
+
     def render(self, name: str, passages: Sequence[Passage] = (), /, **values: Any) -> Prompt:
         """The prompt `name`, such as `ircot/reason`, which shows `passages`.
 
@@ -372,6 +377,8 @@ class Moment(NamedTuple):
     evidence: tuple[Passage, ...] = ()
     """The passages that the reader would answer from now."""
     seed: int = 0
+    prompts: Prompts | None = None
+    """The prompts of the run, in which a policy asks the reader; None for the default ones."""
 
     @property
     def retrievals(self) -> int:

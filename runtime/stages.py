@@ -132,9 +132,15 @@ class RecordableRetriever(Protocol):
         note: Callable[[StageNote], None],
         *,
         capture: bool,
+        prompts: Prompts,
     ) -> Retriever:
         """The same retriever, with each of its readers wrapped by `recording`, and `note` called
-        with the record of each stage. `capture`: whether the spans of its stages carry texts."""
+        with the record of each stage.
+
+        Args:
+            capture: whether the spans of its stages carry texts.
+            prompts: of the stages that ask a reader.
+        """
         ...
 
 

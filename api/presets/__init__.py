@@ -84,7 +84,9 @@ class Presets:
     chosen: tuple[Preset, ...] = ()
     prompts: str | None = None
     """A set of prompts, or its folder, for all workflows and meters. It precedes those of presets,
-    and the option `prompts` of a workflow precedes it."""
+    and the option `prompts` of a workflow or a meter precedes it."""
+    own: tuple[Preset, ...] = ()
+    """The user's own options in this form, which precede the prompts."""
 
     @classmethod
     def named(cls, chosen: Iterable[str], prompts: str | None = None) -> Self:
@@ -100,25 +102,33 @@ class Presets:
         such as `seper_hard`."""
         homes = dict.fromkeys(VARIANTS.get(name, (name, {}))[0] for name in meters)
         used = [*homes, *(name for name in meters if name not in homes)]
-        found = {
-            f"{name}.{key}": text
-            for preset in self.chosen
-            for name in used
-            for key, text in _texts(preset.meters.get(name, {})).items()
-        }
+
+        def of(presets: Iterable[Preset]) -> dict[str, str]:
+            return {
+                f"{name}.{key}": text
+                for preset in presets
+                for name in used
+                for key, text in _texts(preset.meters.get(name, {})).items()
+            }
+
+        found = of(self.chosen)
         if self.prompts:
             asking = [f"{home}.prompts" for home in homes if _takes(home)]
             found = {key: text for key, text in found.items() if key not in asking}
             if loading.load(self.prompts).differs(METER_PROMPT):
                 found |= dict.fromkeys(asking, self.prompts)
-        return found
+        return found | of(self.own)
 
     def of_workflow(self, workflow: str) -> dict[str, str]:
         """Options of this workflow, as texts."""
         found: dict[str, str] = {}
         for preset in self.chosen:
             found |= _texts(preset.workflows.get(workflow, {}))
-        return found | ({"prompts": self.prompts} if self.prompts else {})
+        if self.prompts:
+            found["prompts"] = self.prompts
+        for preset in self.own:
+            found |= _texts(preset.workflows.get(workflow, {}))
+        return found
 
     def check(self, *, meters: Sequence[str], workflows: Sequence[str]) -> None:
         """Check that each preset sets something.

@@ -136,6 +136,16 @@ OwnPrompts = Annotated[
         rich_help_panel=MEASURING,
     ),
 ]
+JudgePrompts = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="DIR",
+        help="A folder of prompts, or a set that is shipped, for metrics that ask a model.",
+        envvar="HOPSCOPE_PROMPTS",
+        rich_help_panel=MEASURING,
+    ),
+]
 
 
 def presets(given: Sequence[str] | None) -> tuple[str, ...]:

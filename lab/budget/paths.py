@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from hopscope.lab.budget.ends import own_tokens, seconds_of
 from hopscope.runtime.ports import Moment, Policy, Reader
+from hopscope.runtime.prompting import loading
 from hopscope.runtime.types import Question, Record, Run
 from hopscope.tracing.signals.gathering import STAGES, Stage, gather
 from hopscope.tracing.wrappers.cached import CachedReader
@@ -65,14 +66,19 @@ class Path(Record):
 
 
 def moments(run: Run) -> list[Moment]:
-    """The moments before each retrieval of a run, without a policy's decisions and drafts."""
+    """The moments before each retrieval of a run, without a policy's decisions and drafts.
+
+    Raises:
+        UsageError: the run's prompts are no longer there.
+    """
     found: list[Moment] = []
+    prompts = loading.chosen(run.prompts or "")
     for index, step in enumerate(run.steps):
         if not step.retrieved:
             continue
         steps = run.steps[:index]
         evidence = steps[-1].evidence if steps else ()
-        found.append(Moment(run.question, steps, evidence, run.seed))
+        found.append(Moment(run.question, steps, evidence, run.seed, prompts))
     return found
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hopscope.api import retrieval
+from hopscope.api import parts, retrieval
 from hopscope.api.presets import Presets
 from hopscope.api.spending import Spending
 from hopscope.lab.dataset import dataset
@@ -81,7 +81,7 @@ def resolve(
         sample_ids=sample_ids,
         corpus=corpus,
         reader=reader,
-        entailment=entailment,
+        entailment=parts.judging(entailment, presets.prompts),
         seed=seed,
         samples=samples,
         meters=meters,

@@ -218,8 +218,7 @@ def summarise(scene: Scene) -> Turn:
 def enough(scene: Scene) -> Turn:
     """Whether the passages and the fixed facts contain the answer."""
     said = "No" if scene.lacking else "Yes"
-    user = f"Question: {scene.asked.text}\n{self_report.TASK}"
-    return Turn("enough", user, said, weight=FEW_TOKENS)
+    return Turn("enough", _asked(self_report.PROMPT, scene), said, weight=FEW_TOKENS)
 
 
 def expand(scene: Scene) -> Turn:

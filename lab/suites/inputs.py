@@ -178,8 +178,10 @@ def of_source(
     Raises:
         UsageError: two names are of one entailment, or there is no such entailment.
     """
-    others = tuple(CachedEntailment(parts.entailment(name)) for name in compared)
-    first = CachedEntailment(parts.entailment(entailment))
+    first, *others = (
+        CachedEntailment(parts.entailment(parts.judging(name, presets.prompts)))
+        for name in (entailment, *compared)
+    )
     models = [each.name for each in (first, *others)]
     if twice := [name for name in models if models.count(name) > 1]:
         raise UsageError(f"--entailment names {twice[0]} twice; name it once")
@@ -191,7 +193,7 @@ def of_source(
         limit=limit,
         source=source,
         presets=presets,
-        compared=others,
+        compared=tuple(others),
     )
 
 

@@ -47,7 +47,7 @@ class Owners:
         """
         named = Presets.named(presets, prompts)
         named.check(meters=self.meters, workflows=self.workflows)
-        found = Presets((*named.chosen, *self._own(options)), named.prompts)
+        found = Presets(named.chosen, named.prompts, self._own(options))
         for meter in self.meters:
             texts = found.of_meters([meter])
             _check(

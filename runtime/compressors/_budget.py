@@ -15,7 +15,7 @@ import numpy as np
 
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.texts.sentences import spans
-from hopscope.runtime.types import Message, Passage, Prompt, Scored
+from hopscope.runtime.types import Passage, Scored
 
 UnitKind = Literal["token", "word", "sentence"]
 _WORD = re.compile(r"\s*\S+")
@@ -29,11 +29,6 @@ class Unit(NamedTuple):
     tokens: int
     value: float
     """Mean over its tokens."""
-
-
-def plain(task: str) -> Prompt:
-    """A prompt without documents, after which a passage's text is scored."""
-    return Prompt(messages=(Message(role="user", content=task),))
 
 
 def checked(scored: Scored, reader: str) -> Scored:

@@ -25,17 +25,16 @@ from typing import NamedTuple
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.compressors._budget import Unit, UnitKind
 from hopscope.runtime.compressors._rates import ends
-from hopscope.runtime.compressors.selective_context import TASK
+from hopscope.runtime.compressors.selective_context import PROMPT
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompting.prompts import system
+from hopscope.runtime.ports import Prompts, Reader
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.stages import Candidates, Compression
 from hopscope.runtime.texts.shortening import shortened
-from hopscope.runtime.types import Hit, Message, Passage, Prompt, Scored, ScoreRequest
+from hopscope.runtime.types import Hit, Scored, ScoreRequest
 
 RESTRICTION = "The answer to this question stands in the documents given."
-ASK_TASK = "Write the question that the documents answer."
-WRITE_TASK = "Question: {question}\nWrite a short text that answers it."
+QUESTION_PROMPT, ANSWER_PROMPT = "compressor/question", "compressor/answer"
 
 
 class RankedCandidate(NamedTuple):
@@ -62,6 +61,7 @@ class LongLLMLingua:
     below it; 0 is the same share for each."""
     slack: int = 100
     """Tokens beyond the budget up to which whole candidates are taken."""
+    prompts: Prompts = DEFAULT_PROMPTS
 
     def __post_init__(self) -> None:
         """Raises UsageError for an impossible share or budget."""
@@ -99,15 +99,16 @@ class LongLLMLingua:
         """Three requests for each candidate: question after candidate, candidate after question,
         candidate alone."""
         query = candidates.query
-        towards = _budget.plain(WRITE_TASK.format(question=query))
+        towards = self.prompts.render(ANSWER_PROMPT, question=query)
+        alone = self.prompts.render(PROMPT)
         requests: list[ScoreRequest] = []
         texts = _budget.texts(candidates.passages)
         for passage, text in zip(candidates.passages, texts, strict=True):
-            given = _given(passage)
+            given = self.prompts.render(QUESTION_PROMPT, (passage,))
             requests += [
                 ScoreRequest(prompt=given, continuation=f"{query} {RESTRICTION}"),
                 ScoreRequest(prompt=towards, continuation=text),
-                ScoreRequest(prompt=_budget.plain(TASK), continuation=text),
+                ScoreRequest(prompt=alone, continuation=text),
             ]
         return requests
 
@@ -139,14 +140,6 @@ class LongLLMLingua:
             if left
         )
         return Compression(tuple(hits), before, _budget.total(kept))
-
-
-def _given(passage: Passage) -> Prompt:
-    """The prompt with the document before the question."""
-    return Prompt(
-        messages=(system((passage,)), Message(role="user", content=ASK_TASK)),
-        shown=(passage.key,),
-    )
 
 
 build = LongLLMLingua

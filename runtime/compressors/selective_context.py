@@ -18,12 +18,13 @@ from dataclasses import KW_ONLY, dataclass
 
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.compressors._budget import Unit, UnitKind
-from hopscope.runtime.ports import Reader
+from hopscope.runtime.ports import Prompts, Reader
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.stages import Candidates, Compression
 from hopscope.runtime.texts.shortening import shortened
 from hopscope.runtime.types import ScoreRequest
 
-TASK = "Write a short text."
+PROMPT = "compressor/text"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class SelectiveContext:
     tokens: int | None = None
     """Most tokens that stay of all candidates of a query."""
     unit: UnitKind = "word"
+    prompts: Prompts = DEFAULT_PROMPTS
 
     def __post_init__(self) -> None:
         """Raises UsageError for an impossible share or budget."""
@@ -53,7 +55,7 @@ class SelectiveContext:
         Raises:
             ReaderError: the reader failed or gives no likelihoods, or a text does not fit it.
         """
-        prompt = _budget.plain(TASK)
+        prompt = self.prompts.render(PROMPT)
         texts = [text for each in asked for text in _budget.texts(each.passages)]
         scored = iter(
             self.reader.score([ScoreRequest(prompt=prompt, continuation=t) for t in texts])

@@ -9,7 +9,6 @@ ours.
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Prompts, Reader
@@ -62,7 +61,7 @@ class Summary:
     words: int = WORDS
     """Most words of the summary."""
     seed: int = 0
-    prompts: ClassVar[Prompts] = DEFAULT_PROMPTS
+    prompts: Prompts = DEFAULT_PROMPTS
 
     def __post_init__(self) -> None:
         """Raises UsageError for a summary of no words."""
@@ -86,7 +85,7 @@ class Summary:
         def some(shown: Sequence[Passage]) -> Prompt:
             if not shown:  # of no documents a reader makes up a summary
                 raise _NothingFits
-            return prompt(candidates.query, shown, self.words)
+            return prompt(candidates.query, shown, self.words, prompts=self.prompts)
 
         try:
             limit = tokens(self.words)

@@ -210,7 +210,9 @@ def _noting(deps: Deps, log: Log, account: _Account) -> Retriever:
         return _RecordingReader(reader, log, account, deps.capture_content, speaks=False)
 
     note = log.notes.append
-    return deps.retriever.recorded(recording, note, capture=deps.capture_content)
+    return deps.retriever.recorded(
+        recording, note, capture=deps.capture_content, prompts=deps.prompts
+    )
 
 
 def step(
@@ -316,7 +318,8 @@ def _decide(state: Mapping[str, Any], deps: Deps, reader: Reader, log: Log) -> D
         BudgetExceededError: the same step was just refused, and the workflow has no other step.
     """
     steps: list[Step] = state.get("steps", [])
-    moment = Moment(state["question"], tuple(steps), state.get("evidence", ()), deps.seed)
+    evidence = state.get("evidence", ())
+    moment = Moment(state["question"], tuple(steps), evidence, deps.seed, deps.prompts)
     if refusal := deps.ledger.refuses_retrieval():
         reason = str(refusal)
         decided = Decision(policy=f"{LIMIT}{refusal.stop_reason}", retrieve=False, reason=reason)

@@ -30,7 +30,8 @@ from hopscope.runtime.pipelines.expression import (
     Source,
     size,
 )
-from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.ports import Prompts, Reader, Retriever
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.spans import keys as keys
 from hopscope.runtime.stages import (
     Candidates,
@@ -55,9 +56,9 @@ Staged = Fuse | Rerank | Compress
 
 
 class Stage(NamedTuple):
-    """A component and its reader; made anew for each way of recording."""
+    """A component and its reader; made anew for each way of recording and each set of prompts."""
 
-    make: Callable[[Reader], Any]
+    make: Callable[[Reader, Prompts], Any]
     reader: Reader
     name: str
 
@@ -85,6 +86,8 @@ class Composed:
     recording: Callable[[Reader], Reader] = lambda reader: reader
     note: Callable[[StageNote], None] = lambda note: None
     capture: bool = False
+    prompts: Prompts = DEFAULT_PROMPTS
+    """Of the stages that ask a reader."""
 
     def recorded(
         self,
@@ -92,9 +95,10 @@ class Composed:
         note: Callable[[StageNote], None],
         *,
         capture: bool,
+        prompts: Prompts,
     ) -> Retriever:
         """See `RecordableRetriever`."""
-        return replace(self, recording=recording, note=note, capture=capture)
+        return replace(self, recording=recording, note=note, capture=capture, prompts=prompts)
 
     @property
     def queries_cut(self) -> int:
@@ -195,7 +199,7 @@ class Composed:
 
     def _made(self, expression: Staged) -> Any:
         stage = self.stages[expression]
-        return stage.make(self.recording(stage.reader))
+        return stage.make(self.recording(stage.reader), self.prompts)
 
 
 def _depth(inner: Expression, least: int, k: int) -> int:

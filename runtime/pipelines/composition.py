@@ -24,13 +24,16 @@ from hopscope.runtime.pipelines.expression import (
     Source,
 )
 from hopscope.runtime.pipelines.expression import sources as names
-from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
+from hopscope.runtime.ports import Prompts, Reader, Retriever, UtilityMeter
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.stages import Fusion, Reranker
 
 LISTWISE, SUMMARY = Spec("listwise"), Spec("summary")
 ASKS = frozenset({"reader", "meter"})
 """Options of components that call a reader."""
+NOTHING: Mapping[str, Any] = {"reader": None, "meter": None, "seed": 0, "prompts": DEFAULT_PROMPTS}
+"""What is provided to components that are only looked at, or ask no reader."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class Parts:
     """The run's reader, the default of all stages."""
     other_reader: Callable[[str], Reader]
     """Loads the reader that a stage names with `reader=`."""
-    meter: Callable[[Reader], UtilityMeter] | None = None
-    """The meter of the reranker `utility`."""
+    meter: Callable[[Reader, Prompts], UtilityMeter] | None = None
+    """The meter of the reranker `utility`, which asks in these prompts."""
     seed: int = 0
 
 
@@ -84,7 +87,7 @@ def reranker(wanted: Rerank) -> Reranker:
     Raises:
         UsageError: it is missing, has other options, or needs a reader.
     """
-    build = _named(wanted, {"reader": None, "meter": None, "seed": 0})
+    build = _named(wanted, NOTHING)
     if ASKS & build.keywords.keys():
         raise UsageError(
             f"{wanted.operator}: asks a reader. Take @RR, by the run's reader, or a model of its "
@@ -101,7 +104,7 @@ def check(expression: Expression) -> None:
         UsageError: a component is missing, or has other options.
     """
     for wanted in _staged(expression):
-        _named(wanted, {"reader": None, "meter": None, "seed": 0})
+        _named(wanted, NOTHING)
 
 
 def _staged(expression: Expression) -> tuple[Staged, ...]:
@@ -144,11 +147,14 @@ def _stage(wanted: Staged, parts: Parts) -> Stage:
     own = dict(wanted.by.options).get("reader") if wanted.by else None
     reader = parts.reader if own is None else parts.other_reader(own)
 
-    def build(reader: Reader) -> partial[Any]:
-        meter = parts.meter(reader) if parts.meter else None
-        return _named(wanted, {"reader": reader, "meter": meter, "seed": parts.seed})
+    def build(reader: Reader, prompts: Prompts = DEFAULT_PROMPTS) -> partial[Any]:
+        meter = parts.meter(reader, prompts) if parts.meter else None
+        provided = {"reader": reader, "meter": meter, "seed": parts.seed, "prompts": prompts}
+        return _named(wanted, provided)
 
     made = build(reader)()
     asks = ASKS & build(reader).keywords.keys()
     name = made.name if own is None else f"{made.name} by {reader.name}"
-    return Stage((lambda reader: build(reader)()) if asks else (lambda _: made), reader, name)
+    if not asks:
+        return Stage(lambda reader, prompts: made, reader, name)
+    return Stage(lambda reader, prompts: build(reader, prompts)(), reader, name)

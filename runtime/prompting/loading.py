@@ -23,6 +23,15 @@ def load(text: str) -> PromptSet:
     return _recorded(text) if _is_recorded(text) else _load(text)
 
 
+def chosen(option: str) -> PromptSet:
+    """The set that an option `prompts` names, of which empty is the default one.
+
+    Raises:
+        UsageError: as `load`.
+    """
+    return load(option) if option else DEFAULT_PROMPTS
+
+
 @lru_cache(maxsize=8)  # files with a hash do not change; meters load them for each evidence
 def _recorded(text: str) -> PromptSet:
     return _load(text)

@@ -22,11 +22,13 @@ _ONE, _OTHER = Passage(id="1", title="1", text="1."), Passage(id="2", text="2.")
 _CALLS: Final = '{"text": "", "calls": [{"name": "search", "arguments": {"query": "1"}}]}'
 _STATES: Final = ("found", "declined", "wrong")
 SAMPLES: Final[Mapping[str, tuple[Any, ...]]] = {
+    "answer": ("1",),
     "closing": (False, True),
     "criterion": ("relevance", "utility"),
     "dialogue": ("Are follow up questions needed here:",),
     "first": (None, "explicit", "implicit"),
     "form": ("explicit", "implicit"),
+    "other": ("2",),
     "passage": (_ONE, _OTHER),
     "passages": ((_ONE, _OTHER), ()),
     "question": ("1?",),

@@ -37,6 +37,11 @@ class PromptSet:
         return self.templates.render(f"{name}{SUFFIX}", passages, given)
 
     @property
+    def option(self) -> str:
+        """The set as the option `prompts` of a meter or a workflow; empty for the default set."""
+        return self.name if self.replaced else ""
+
+    @property
     def hash(self) -> str:
         """The hash of the files that differ; empty for the default set."""
         return self.name.rpartition("#")[2] if self.replaced else ""

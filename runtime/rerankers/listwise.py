@@ -9,7 +9,6 @@ Language Models as Re-Ranking Agents, EMNLP 2023 (arXiv 2304.09542).
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.judgments.order import by_place
@@ -30,7 +29,7 @@ class Listwise:
     stride: int = 10
     """Distance between the beginnings of consecutive windows."""
     seed: int = 0
-    prompts: ClassVar[Prompts] = DEFAULT_PROMPTS
+    prompts: Prompts = DEFAULT_PROMPTS
 
     def __post_init__(self) -> None:
         """Raises UsageError for windows that leave gaps or never move."""

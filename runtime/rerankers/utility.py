@@ -15,10 +15,10 @@ ITEM-As.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.judgments import item_prompts as prompts
+from hopscope.runtime.judgments import item_prompts
 from hopscope.runtime.judgments.order import by_place
 from hopscope.runtime.judgments.utility_judgment import Judgment, judge
 from hopscope.runtime.ports import Prompts, Reader, UtilityMeter
@@ -68,7 +68,7 @@ class ByJudgment:
     reader: Reader
     judgment: Judgment
     seed: int
-    prompts: ClassVar[Prompts] = DEFAULT_PROMPTS
+    prompts: Prompts = DEFAULT_PROMPTS
 
     @property
     def name(self) -> str:
@@ -84,7 +84,7 @@ class ByJudgment:
 
     def _rank(self, candidates: Candidates) -> Reranking:
         passages = candidates.passages
-        prompt = partial(prompts.answer, candidates.query)
+        prompt = partial(item_prompts.answer, candidates.query, prompts=self.prompts)
         draft = generate(self, passages, prompt, max_tokens=DRAFT_TOKENS, stop=("\n",))
         answer = draft.text.strip()
         useful, ok = judge(self, candidates.query, passages, self.judgment, answer)
@@ -100,6 +100,7 @@ def build(
     reader: Reader,
     meter: UtilityMeter | None = None,
     seed: int = 0,
+    prompts: Prompts = DEFAULT_PROMPTS,
 ) -> Reranker:
     """
     Args:
@@ -109,7 +110,7 @@ def build(
         UsageError: `grogu` is chosen without a meter.
     """
     if by == "item":
-        return ByJudgment(reader, judgment, seed)
+        return ByJudgment(reader, judgment, seed, prompts)
     if meter is None:
         raise UsageError("utility reranking by grogu needs its meter, which this program lacks")
     return ByMeter(meter)

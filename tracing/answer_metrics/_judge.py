@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hopscope.runtime.ports import Reader
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.types import Measurement, Prompt
 from hopscope.tracing.answer_metrics import _rating
 from hopscope.tracing.scoring.metric import Case
@@ -20,15 +21,20 @@ class RatingJudge:
     name: str
     reader: Reader
     seed: int
-    asked: Callable[[Case], Asked]
+    prompt: str
+    """The prompt's name in a set."""
+    asked: Callable[[Case, PromptSet], Asked]
+    """The prompts of a set about an answer."""
+    prompts: PromptSet = DEFAULT_PROMPTS
     binary: bool = False
 
     @property
     def estimator(self) -> str:
         """The rule with its options, enough to reproduce a value."""
+        own = f", prompt={self.prompts.hash}" if self.prompts.differs(self.prompt) else ""
         return (
             f"{self.name.replace('_', '-')}(reader={self.reader.name}, rating=1-10 as (r-1)/9, "
-            f"temperature=0, max_tokens={_rating.MAX_TOKENS}, normaliser=none)"
+            f"temperature=0, max_tokens={_rating.MAX_TOKENS}, normaliser=none{own})"
         )
 
     def score(self, cases: Sequence[Case]) -> list[Measurement]:
@@ -37,7 +43,7 @@ class RatingJudge:
         Raises:
             ReaderError: the reader failed.
         """
-        asked = [self.asked(case) for case in cases]
+        asked = [self.asked(case, self.prompts) for case in cases]
         prompts = [prompt for each in asked if not isinstance(each, str) for prompt in each]
         rated = _rating.rate(self.reader, prompts, seed=self.seed)
         return [

@@ -1,15 +1,14 @@
 """Ask a reader for a rating from 1 to 10 and parse its reply.
 
 Invariant: a reply without a rating is unmeasured, never the lowest. Ratings become values in [0, 1]
-by (rating - 1) / 9. Documents stand first in the prompt, as in all prompts of Hopscope.
+by (rating - 1) / 9.
 """
 
 import re
 from collections.abc import Sequence
 
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompting.prompts import system
-from hopscope.runtime.types import GenerationRequest, Message, Passage, Prompt
+from hopscope.runtime.types import GenerationRequest, Prompt
 from hopscope.tracing.asking.asking import Unmeasured, generate
 
 LOWEST, HIGHEST = 1, 10
@@ -17,29 +16,9 @@ MAX_TOKENS = 16
 SHOWN = 40
 """Characters of a reply that a reason quotes."""
 
-CONTRIBUTION = (
-    "How much do the documents contribute to this answer? Judge how well they support it. Reply "
-    "with one whole number only, from 1 (they contribute nothing) to 10 (they settle it)."
-)
-CORRECTNESS_WITH = (
-    "Going by the question and the documents, how correct is this answer? Reply with one whole "
-    "number only, from 1 (entirely wrong) to 10 (entirely right)."
-)
-CORRECTNESS_WITHOUT = (
-    "Going by the question and what you know, how correct is this answer? Reply with one whole "
-    "number only, from 1 (entirely wrong) to 10 (entirely right)."
-)
 
 _SCALE = re.compile(r"(?:/|out of)\s*10\b")
 _NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w,-]|\.\d)")
-
-
-def prompt(question: str, evidence: Sequence[Passage], answer: str, task: str) -> Prompt:
-    user = f"Question: {question}\nProposed answer: {answer}\n{task}"
-    return Prompt(
-        messages=(system(evidence), Message(role="user", content=user)),
-        shown=tuple(passage.key for passage in evidence),
-    )
 
 
 def rating(reply: str) -> int | None:

@@ -4,23 +4,30 @@ Needs no gold: it judges the run's own answer. One greedy reply; a rating from 1
 (rating - 1) / 9.
 
 Source: the direct evaluation of SePer's appendix A.2.2 (Dai et al. 2025, arXiv 2503.01478); the
-prompt is Hopscope's own.
+default prompt is Hopscope's own.
 """
 
 from hopscope.runtime.ports import Reader
-from hopscope.tracing.answer_metrics import _rating
+from hopscope.runtime.prompting.loading import chosen
+from hopscope.runtime.prompting.prompt_set import PromptSet
 from hopscope.tracing.answer_metrics._judge import Asked, RatingJudge
 from hopscope.tracing.scoring.metric import NO_ANSWER, AnswerMetric, Case
 
+PROMPT = "judge/contribution"
 
-def _prompts(case: Case) -> Asked:
+
+def _asked(case: Case, prompts: PromptSet) -> Asked:
     if not case.answer or not case.answer.strip():
         return NO_ANSWER
     if not case.evidence:
         return "no evidence to judge"
-    asked = case.question.text, case.evidence, case.answer
-    return (_rating.prompt(*asked, _rating.CONTRIBUTION),)
+    asked = {"question": case.question.text, "answer": case.answer}
+    return (prompts.render(PROMPT, case.evidence, **asked),)
 
 
-def build(reader: Reader, *, seed: int = 0) -> AnswerMetric:
-    return RatingJudge("judge_direct", reader, seed, _prompts)
+def build(reader: Reader, *, seed: int = 0, prompts: str = "") -> AnswerMetric:
+    """
+    Args:
+        prompts: a set of prompts, or its folder.
+    """
+    return RatingJudge("judge_direct", reader, seed, PROMPT, _asked, chosen(prompts))

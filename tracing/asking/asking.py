@@ -6,7 +6,6 @@ from typing import NamedTuple
 from hopscope.runtime.errors import CapabilityError, ContextOverflowError
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.prompting import loading
-from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -45,8 +44,7 @@ def prompt(question: str, evidence: Sequence[Passage], prompts: str = "") -> Pro
     Raises:
         UsageError: the set cannot be used.
     """
-    chosen = loading.load(prompts) if prompts else DEFAULT_PROMPTS
-    return chosen.render("meter/answer", evidence, question=question)
+    return loading.chosen(prompts).render("meter/answer", evidence, question=question)
 
 
 def prompt_name(prompts: str) -> str:

@@ -11,17 +11,14 @@ from collections.abc import Sequence
 
 from hopscope.runtime.errors import EntailmentError, ReaderError
 from hopscope.runtime.ports import Entailment, Probabilities, Reader, Statement
+from hopscope.runtime.prompting.loading import chosen
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.texts.answers import normalise
-from hopscope.runtime.types import GenerationRequest, Message, Prompt
+from hopscope.runtime.types import GenerationRequest, Prompt
 from hopscope.tracing.wrappers.cached import CachedEntailment
 
 MAX_TOKENS = 8
-INSTRUCTION = (
-    "You compare two answers to one question. Reply with one word. Same: whoever gives the first "
-    "answer has thereby given the second, in other words or with further details that do not "
-    "change it. Different: the first answer names something else, denies the second, or leaves "
-    "out what the question asks for. Unclear: the first answer does not commit itself."
-)
+PROMPT = "judge/equivalence"
 _WORD = re.compile(r"[a-z]+")
 _RELATIONS = {
     "same": Probabilities(1.0, 0.0, 0.0),
@@ -33,9 +30,10 @@ _RELATIONS = {
 class Judge:
     """Asks a reader about each pair."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.name = f"judge:{reader.name}"
-        self._reader = reader
+    def __init__(self, reader: Reader, prompts: PromptSet = DEFAULT_PROMPTS) -> None:
+        own = f",prompt={prompts.hash}" if prompts.differs(PROMPT) else ""
+        self.name = f"judge:{reader.name}{own}"
+        self._reader, self._prompts = reader, prompts
 
     def classify(self, statements: Sequence[Statement]) -> list[Probabilities]:
         """One distribution for each statement, in order.
@@ -44,7 +42,8 @@ class Judge:
             EntailmentError: the reader failed.
         """
         asked = [s for s in dict.fromkeys(statements) if not _same(s)]
-        requests = [GenerationRequest(prompt=prompt(s), max_tokens=MAX_TOKENS) for s in asked]
+        prompts = [prompt(each, self._prompts) for each in asked]
+        requests = [GenerationRequest(prompt=each, max_tokens=MAX_TOKENS) for each in prompts]
         try:
             replies = self._reader.generate(requests) if requests else []
         except ReaderError as error:
@@ -56,25 +55,20 @@ class Judge:
         return [found.get(statement, _RELATIONS["same"]) for statement in statements]
 
 
-def build(*, reader: Reader) -> Entailment:
+def build(*, reader: Reader, prompts: str = "") -> Entailment:
     """A judge that compares each pair once.
 
     Args:
         reader: the language model that compares.
+        prompts: a set of prompts, or its folder.
     """
-    return CachedEntailment(Judge(reader))
+    return CachedEntailment(Judge(reader, chosen(prompts)))
 
 
-def prompt(statement: Statement) -> Prompt:
+def prompt(statement: Statement, prompts: PromptSet = DEFAULT_PROMPTS) -> Prompt:
     """The prompt that asks the reader to compare the two answers."""
-    lines = (
-        f"Question: {statement.question.strip() or '(not known)'}",
-        f"First answer: {statement.premise.strip() or '(empty)'}",
-        f"Second answer: {statement.hypothesis.strip() or '(empty)'}",
-        "Same, different or unclear?",
-    )
-    system = Message(role="system", content=INSTRUCTION)
-    return Prompt(messages=(system, Message(role="user", content="\n".join(lines))))
+    question, answer, other = statement
+    return prompts.render(PROMPT, question=question, answer=answer, other=other)
 
 
 def relation(reply: str) -> Probabilities:

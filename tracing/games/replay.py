@@ -24,7 +24,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Watched, Workflow
 from hopscope.runtime.execution.run import run as run_workflow
 from hopscope.runtime.execution.state import Deps
-from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.ports import Prompts, Reader, Retriever
 from hopscope.runtime.stages import RecordableRetriever, StageNote
 from hopscope.runtime.types import Hit, Passage, Run
 from hopscope.tracing.games.coalitions import Coalition, GameMember, MissingEvidence
@@ -85,11 +85,13 @@ class _RecordableWithholdingRetriever(_WithholdingRetriever):
         note: Callable[[StageNote], None],
         *,
         capture: bool,
+        prompts: Prompts,
     ) -> Retriever:
         """This retriever with its stages recorded; see `runtime.stages`."""
         inner = self.inner
         assert isinstance(inner, RecordableRetriever)
-        return replace(self, inner=inner.recorded(recording, note, capture=capture))
+        seen = inner.recorded(recording, note, capture=capture, prompts=prompts)
+        return replace(self, inner=seen)
 
 
 def _step_now() -> int:

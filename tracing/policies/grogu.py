@@ -24,7 +24,8 @@ class GainGate:
         earlier = before_last(moment)
         if earlier is None:
             return Decision(policy=self.name, retrieve=True, reason="no step to go by yet")
-        meter = GroGU(reader, score="entropy", seed=moment.seed)
+        prompts = moment.prompts.option if moment.prompts else ""
+        meter = GroGU(reader, score="entropy", seed=moment.seed, prompts=prompts)
         then, now = meter.measure(moment.question, [earlier, moment.evidence])
         if then.value is None or now.value is None:
             reason = f"no gain to go by: {now.reason or then.reason}"

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.ports import Moment, Policy, Reader
-from hopscope.runtime.prompting.prompts import system
-from hopscope.runtime.types import Decision, GenerationRequest, Message, Prompt
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
+from hopscope.runtime.types import Decision, GenerationRequest
 
-TASK = (
-    "Do you know enough to answer this question, from the documents if there are any? "
-    'Reply "Yes" or "No" and nothing else.'
-)
+PROMPT = "policy/self_report"
 MAX_TOKENS = 8
 
 
@@ -28,13 +25,10 @@ class SelfReport:
         return Decision(policy=self.name, retrieve=not enough, reason=reason, signals=signals)
 
     def _ask(self, moment: Moment, reader: Reader) -> bool:
+        prompts = moment.prompts or DEFAULT_PROMPTS
         for kept in range(len(moment.evidence), -1, -1):
             evidence = moment.evidence[:kept]
-            task = f"Question: {moment.question.text}\n{TASK}"
-            prompt = Prompt(
-                messages=(system(evidence), Message(role="user", content=task)),
-                shown=tuple(passage.key for passage in evidence),
-            )
+            prompt = prompts.render(PROMPT, evidence, question=moment.question.text)
             request = GenerationRequest(
                 prompt=prompt, max_tokens=MAX_TOKENS, stop=("\n",), seed=moment.seed
             )

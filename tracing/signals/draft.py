@@ -1,7 +1,7 @@
 """The draft: the short answer that a reader would give now, which label-free policies use.
 
-Invariant: the request depends on question, evidence and seed alone. If a workflow made the same
-request (`naive`, Iter-RetGen), the reply is in its record and costs nothing.
+Invariant: the request depends on question, evidence, seed and prompts alone. If a workflow made the
+same request (`naive`, Iter-RetGen), the reply is in its record and costs nothing.
 """
 
 from collections.abc import Sequence
@@ -9,17 +9,19 @@ from math import exp
 
 from hopscope.runtime.errors import ContextOverflowError, ReaderError
 from hopscope.runtime.ports import Moment, Reader
-from hopscope.runtime.prompting.prompts import short_answer
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.texts.answers import normalise
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Step
 
 MAX_TOKENS = 32
+PROMPT = "policy/draft"
 
 
 def request(moment: Moment, evidence: Sequence[Passage]) -> GenerationRequest:
-    """Greedy, in the prompt of naive RAG."""
+    """Greedy; by default in the prompt of naive RAG."""
+    prompts = moment.prompts or DEFAULT_PROMPTS
     return GenerationRequest(
-        prompt=short_answer(moment.question.text, evidence),
+        prompt=prompts.render(PROMPT, evidence, question=moment.question.text),
         max_tokens=MAX_TOKENS,
         stop=("\n",),
         seed=moment.seed,

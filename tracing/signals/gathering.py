@@ -15,7 +15,7 @@ from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.texts.answers import contains, normalise
 from hopscope.runtime.types import Generation, Usage
 from hopscope.tracing.meters.grogu.key_entropy import key_entropy
-from hopscope.tracing.signals.draft import before_last, draft, last_search, same
+from hopscope.tracing.signals.draft import before_last, draft, last_search, request, same
 from hopscope.tracing.wrappers.cached import CachedReader
 
 Stage = Literal["free", "draft", "change"]
@@ -154,7 +154,8 @@ def _draft(moment: Moment, reader: Reader) -> dict[str, float]:
 def _change(moment: Moment, reader: Reader) -> dict[str, float]:
     """The draft's changes by the last retrieval."""
     now = draft(moment, reader)
-    key = key_entropy(moment.question, now, reader, grounded=bool(moment.evidence))
+    closed_book = request(moment, ()).prompt
+    key = key_entropy(closed_book, now, reader, grounded=bool(moment.evidence))
     values: dict[str, float] = {} if key is None else {"key_entropy": key}
     earlier = before_last(moment)
     if earlier is None:
@@ -165,7 +166,7 @@ def _change(moment: Moment, reader: Reader) -> dict[str, float]:
     for name in ("entropy", "least_prob"):
         if name in after and name in before:
             values[f"{name}_change"] = after[name] - before[name]
-    key_then = key_entropy(moment.question, then, reader, grounded=bool(earlier))
+    key_then = key_entropy(closed_book, then, reader, grounded=bool(earlier))
     if key is not None and key_then is not None:
         values["key_entropy_change"] = key - key_then
     return values

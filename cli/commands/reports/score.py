@@ -9,7 +9,7 @@ from hopscope.api.views import render
 from hopscope.api.views.grid import Column, Grid
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import MEASURING
-from hopscope.cli.options.measuring import Seed
+from hopscope.cli.options.measuring import JudgePrompts, Seed
 from hopscope.cli.options.models import EntailmentSpec, ReaderSpec, ThinkingSpec
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
@@ -40,6 +40,7 @@ def score(
     reader: ReaderSpec = parts.TINY,
     thinking: ThinkingSpec = None,
     entailment: EntailmentSpec = "lexical",
+    prompts: JudgePrompts = None,
     seed: Seed = 0,
     db: Database = None,
     json: Json = False,
@@ -57,6 +58,7 @@ def score(
         reader=reader,
         entailment=entailment,
         seed=seed,
+        prompts=prompts,
     )
     if json:
         render.print_json(found.model_dump(mode="json"))

@@ -58,9 +58,7 @@ def _ask(name: str, case: Case, *, closed: bool = False, **values: object) -> Pr
 
 
 def _enough(case: Case) -> Prompt:
-    user = Message(role="user", content=f"Question: {case.asked.text}\n{self_report.TASK}")
-    keys = tuple(passage.key for passage in case.full)
-    return Prompt(messages=(prompts.system(case.full), user), shown=keys)
+    return _ask(self_report.PROMPT, case)
 
 
 def _draft(name: str, case: Case) -> Prompt:

@@ -22,12 +22,10 @@ from hopscope.lab.hopland.relations import RELATIONS
 from hopscope.runtime.prompting import prompt_checks, prompts
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.types import Passage
-from hopscope.tracing.entailments import judge
-from hopscope.tracing.policies import self_report
 
 VOCABULARY = 1024
-UNTRAINED = ("react", "search_agent")
-"""Prompts that the reader is not trained on."""
+UNTRAINED = ("compressor/", "judge/contribution", "judge/correctness", "react/", "search_agent/")
+"""Beginnings of the names of prompts that the reader is not trained on."""
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 SYSTEM, USER, ASSISTANT = "<|system|>", "<|user|>", "<|assistant|>"
 SPECIAL = (PAD, BOS, EOS, SYSTEM, USER, ASSISTANT)
@@ -166,16 +164,14 @@ def prompted() -> tuple[str, ...]:
     rendered = (
         text
         for name in prompt_checks.names()
-        if name.partition("/")[0] not in UNTRAINED
+        if not name.startswith(UNTRAINED)
         for prompt in prompt_checks.renderings(DEFAULT_PROMPTS, name)
         for text in (*(message.content for message in prompt.messages), prompt.prefix)
     )
     return (
         *dict.fromkeys(rendered),
-        self_report.TASK,
-        judge.INSTRUCTION,
         preferences.INSTRUCTION,
-        "First answer Second answer Same Different different unclear not known",
+        "not known",
     )
 
 

@@ -17,6 +17,7 @@ from hopscope.runtime.compressors._budget import Unit, units
 from hopscope.runtime.compressors._rates import ends, rates
 from hopscope.runtime.errors import ContextOverflowError, ReaderError, UsageError
 from hopscope.runtime.generation.rendering import plain_text
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import hf
 from hopscope.runtime.stages import Candidates, Compression
 from hopscope.runtime.types import Hit, Passage, Scored
@@ -140,7 +141,7 @@ def test_information_is_that_of_the_reader(folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     auto: Any = AutoModelForCausalLM
     model = auto.from_pretrained(folder).eval()
-    prompt = tokenizer(plain_text(_budget.plain(selective_context.TASK))).input_ids
+    prompt = tokenizer(plain_text(DEFAULT_PROMPTS.render(selective_context.PROMPT))).input_ids
     words: list[tuple[str, str, float]] = []
     count = 0
     for name, text in (("p0", ALBA), ("p1", LISBON)):

@@ -17,6 +17,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.pipelines.composition import Parts, check, compose
 from hopscope.runtime.pipelines.expression_parser import parse
 from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.types import Hit, Question, Run
 from hopscope.tracing.entailments import lexical
 from tests.fakes import FunctionMeter, passage
@@ -60,7 +61,9 @@ class World:
                 source=self.open,
                 reader=self.reader,
                 other_reader=lambda spec: Talker([f"{spec} says [2]"]),
-                meter=lambda reader: FunctionMeter(lambda keys: float(keys[0].strip("abcd"))),
+                meter=lambda reader, prompts: FunctionMeter(
+                    lambda keys: float(keys[0].strip("abcd"))
+                ),
             ),
         )
 
@@ -240,7 +243,9 @@ def test_the_retriever_itself_keeps_nothing_of_a_run() -> None:
     world = World(Talker(["[2] > [1]", "[1] > [2]"]))
     retriever = world.retriever("a@2@RR")
     notes: list[object] = []
-    seen = retriever.recorded(lambda reader: reader, notes.append, capture=True)  # type: ignore[attr-defined]
+    seen = retriever.recorded(  # type: ignore[attr-defined]
+        lambda reader: reader, notes.append, capture=True, prompts=DEFAULT_PROMPTS
+    )
     seen.search(["Who?"], k=2)
     retriever.search(["Who?"], k=2)
     assert len(notes) == 1

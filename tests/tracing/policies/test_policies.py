@@ -26,6 +26,7 @@ from hopscope.tracing.wrappers.cached import CachedReader
 from tests.fakes import ScriptedReader, passage, reply, scored, step
 
 ASKED = Question(text="Where was the director of Alba born?")
+CLOSED_BOOK = request(Moment(ASKED), ()).prompt
 
 
 def moment(*found: Sequence[str]) -> Moment:
@@ -210,7 +211,7 @@ def test_key_entropy_without_documents_takes_no_second_pass() -> None:
     """Of the tokens above 0.05 nats."""
     drafted = reply("Lisbon", (-0.1,) * 3, entropies=(0.2, 0.01, 0.4))
     asks_nothing = ScriptedReader()
-    found = key_entropy(ASKED, drafted, asks_nothing, grounded=False)
+    found = key_entropy(CLOSED_BOOK, drafted, asks_nothing, grounded=False)
     assert found == pytest.approx(0.3)
 
 
@@ -219,7 +220,7 @@ def test_key_entropy_is_not_made_up(entropies: Sequence[float]) -> None:
     """The reader tells no entropies with the documents, or scores other tokens without them."""
     drafted = reply("Lisbon", (-0.1, -0.1), entropies=(0.2, 0.1) if entropies else ())
     reader = ScriptedReader(scores=[scored(entropies)])
-    assert key_entropy(ASKED, drafted, reader, grounded=True) is None
+    assert key_entropy(CLOSED_BOOK, drafted, reader, grounded=True) is None
 
 
 STUMP = Tree(

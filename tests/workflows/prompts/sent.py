@@ -1,4 +1,5 @@
-"""All prompts that workflows, meters, policies, judges and stages send, to a reader that says what a script tells it.
+"""All prompts that workflows, meters, policies, judges and stages send, to a reader that says what
+a script tells it.
 
 `python -m tests.workflows.prompts.sent` writes the record that `test_prompts_sent.py` compares.
 """

@@ -8,8 +8,7 @@ Source: GroGU (2026), section 3.2 and appendix C.1.
 
 from hopscope.runtime.errors import CapabilityError
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.prompting.prompts import short_answer
-from hopscope.runtime.types import Generation, Question, ScoreRequest
+from hopscope.runtime.types import Generation, Prompt, ScoreRequest
 from hopscope.tracing.meters.grogu import key_tokens
 
 ALPHA, TOP = 0.05, 0.1
@@ -17,11 +16,12 @@ ALPHA, TOP = 0.05, 0.1
 
 
 def key_entropy(
-    question: Question, draft: Generation, reader: Reader, *, grounded: bool
+    closed_book: Prompt, draft: Generation, reader: Reader, *, grounded: bool
 ) -> float | None:
     """The value in nats; None if the reader gives no entropies or cannot score.
 
     Args:
+        closed_book: the draft's prompt without documents.
         grounded: whether the draft was written from documents.
 
     Raises:
@@ -34,7 +34,7 @@ def key_entropy(
         keys = key_tokens.ungrounded_keys(values, ALPHA, TOP)
     else:
         request = ScoreRequest(
-            prompt=short_answer(question.text), continuation=draft.text, token_ids=draft.token_ids
+            prompt=closed_book, continuation=draft.text, token_ids=draft.token_ids
         )
         try:
             [without] = reader.score([request])
