@@ -27,8 +27,8 @@ def answer_metric(
 
     Args:
         wrap: applied to the reader.
-        prompts: a set of prompts, or its folder, for metrics and entailments that ask in some; those
-            of their own names hold.
+        prompts: a set of prompts, or its folder, of metrics and entailments that ask a model; those
+            that a name has hold.
 
     Raises:
         UsageError: there is no such metric, option or model, or a prompt cannot be used.

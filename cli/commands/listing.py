@@ -30,8 +30,8 @@ class ComponentKind(StrEnum):
 
 
 OF_THE_RUN = {
-    ComponentKind.rerankers: {"meter", "seed"},
-    ComponentKind.compressors: {"seed"},
+    ComponentKind.rerankers: {"meter", "prompts", "seed"},
+    ComponentKind.compressors: {"prompts", "seed"},
     ComponentKind.policies: {"workflow", "reader_name"},
 }
 """Options that the run sets, so that users cannot."""

@@ -9,7 +9,7 @@ lines the last line break is no part. All else stands in the prompt as in the fi
 
 Invariants: a value is text, never a template, so that no passage or question can make a message or
 run anything; templates see the values alone (Jinja2's sandbox), and read no other files than those
-of their set; an unknown name is an error, never an empty text.
+of their set; an unknown name is an error, never an empty text; a rendering has an end.
 """
 
 import traceback
@@ -25,23 +25,17 @@ from jinja2 import (
     meta,
     nodes,
 )
-from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.runtime import Context, LoopContext
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.runtime import Context
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.prompting.sandbox import Sandbox
 from hopscope.runtime.prompting.template_files import TemplateFile
 from hopscope.runtime.types import Message, Passage, Prompt, Role
 
 REPLY: Final = "reply"
 ROLES: tuple[Role, ...] = get_args(Role)
-SHOWN = frozenset(Passage.model_fields) | {"key", "content_hash"}
-"""What templates see of a passage: its methods could read files and run code."""
-LONGEST = 1_000_000
-"""Characters, or items of a list, that an expression may repeat."""
-POWER = 100
 _SAID = "messages of this prompt"
 """The name of the list of messages, which no template can write."""
 
@@ -66,42 +60,13 @@ class _Messages(Extension):
         return ""
 
 
-class _Sandbox(ImmutableSandboxedEnvironment):
-    """The sandbox, which takes half of a rendering to look at passages and loops again and again:
-    all that these show is safe."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if (type(obj) is Passage and attribute in SHOWN) or (
-            type(obj) is LoopContext and not attribute.startswith("_")
-        ):
-            try:
-                return getattr(obj, attribute)
-            except AttributeError:
-                pass
-        return super().getattr(obj, attribute)
-
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if isinstance(obj, Passage):
-            return attr in SHOWN
-        return not isinstance(obj, type) and super().is_safe_attribute(obj, attr, value)
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        sizes = [each if isinstance(each, int | float) else len(each) for each in (left, right)]
-        most = POWER if operator == "**" else LONGEST
-        if max(map(abs, sizes)) > most or abs(sizes[0] * sizes[1]) > most:
-            raise SecurityError(f"{operator} makes something too large for a prompt")
-        return super().call_binop(context, operator, left, right)
-
-
 class Templates:
     """The templates of a set, each compiled when it is first rendered."""
 
     def __init__(self, found: Mapping[str, TemplateFile]) -> None:
         self._files = found
         self._paths = {file.path for file in found.values()}
-        self._environment = _Sandbox(
+        self._environment = Sandbox(
             loader=FunctionLoader(self._load),
             extensions=[_Messages],
             undefined=StrictUndefined,
@@ -125,7 +90,8 @@ class Templates:
         said: list[tuple[str, str]] = []
         try:
             template = self._environment.get_template(name)
-            outside = template.render({**values, "passages": passages, _SAID: said})
+            with self._environment.bounded(passages):
+                outside = template.render({**values, "passages": passages, _SAID: said})
         except Exception as error:  # a template may raise whatever its expressions do
             raise UsageError(f"{self._place(error, name)}: {_reason(error)}") from error
         if outside.strip():

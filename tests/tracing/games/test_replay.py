@@ -11,7 +11,7 @@ from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps, Graph, State, Update, merge
 from hopscope.runtime.execution.step import step
-from hopscope.runtime.ports import Reader, Retriever
+from hopscope.runtime.ports import Prompts, Reader, Retriever
 from hopscope.runtime.stages import StageNote
 from hopscope.runtime.types import Decision, GenerationRequest, Hit, Passage, Question, Run
 from hopscope.tracing.credit import leave_one_out, shapley
@@ -241,6 +241,7 @@ class Staged(Finder):
         note: Callable[[StageNote], None],
         *,
         capture: bool,
+        prompts: Prompts,
     ) -> Retriever:
         self.told.append("recorded")
         return self
