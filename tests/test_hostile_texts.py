@@ -24,7 +24,7 @@ from hopscope.runtime.corpora.records.reading import MalformedRecordError, Passa
 from hopscope.runtime.errors import CorpusError
 from hopscope.runtime.judgments import permutation, selection
 from hopscope.runtime.ports import Statement
-from hopscope.runtime.prompting import tool_calls
+from hopscope.runtime.prompting import sandbox, tool_calls
 from hopscope.runtime.retrievers.bm25 import _english
 from hopscope.runtime.texts import (
     answers,
@@ -191,6 +191,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     ),
     "workflows.self_ask.dialogue_form end": dialogue_form.end,
     "workflows.self_ask.dialogue_form read": dialogue_form.read,
+    "runtime.prompting.sandbox": lambda text: sandbox.is_wide(f"%{text}"),
     "runtime.prompting.tool_calls": lambda text: (
         tool_calls.read(text),
         tool_calls.read(f'<tool_call>{{"name": {text}'),

@@ -43,7 +43,7 @@ SECONDS: Final = 10.0
 """Of the processor, for one prompt."""
 _PASSING, _JOINED = "passing of the sandbox", "joined by the sandbox"
 """Names of filters, which no template can write."""
-_WIDTH = re.compile(r"%[^%a-zA-Z]*\d{7}|\{[^{}]*\d{7}")
+_WIDTH = re.compile(r"%[^%a-zA-Z]*\d{8}|\{[^{}]*\d{8}")
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=_said, **options)
-        self.filters = {name: self._checked(each) for name, each in self.filters.items()}
+        self.filters = {name: self._checked(name, each) for name, each in self.filters.items()}
         self.filters |= {_PASSING: _passing, _JOINED: _joined}
         self.globals.pop("lipsum")
         self._here = local()
@@ -126,13 +126,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         found = super().wrap_str_format(value)
-        if found is not None and _WIDTH.search(value.__self__):
+        if found is not None and is_wide(value.__self__):
             raise _too_large("format")
         return found
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "%" and isinstance(left, str):
-            if _WIDTH.search(left):
+            if is_wide(left):
                 raise _too_large(operator)
             _check([left, *(right if isinstance(right, tuple) else (right,))])
         elif operator == "+" and isinstance(left, Sized) and (spent := self.spent):
@@ -172,7 +172,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             spent.say(len(made))
         return made
 
-    def _checked(self, filter_: Callable[..., Any]) -> Callable[..., Any]:
+    def _checked(self, name: str, filter_: Callable[..., Any]) -> Callable[..., Any]:
         """The filter, which refuses numbers and texts that would make something too large."""
         first = 1 if hasattr(filter_, "jinja_pass_arg") else 0
 
@@ -183,11 +183,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 listed = isinstance(value, list | tuple | dict | range)
                 spent.pass_on(1 + (len(value) // QUICK if listed else 0))
             _check([None if isinstance(value, int) else value, *rest, *options.values()])
-            if isinstance(value, str) and _WIDTH.search(value) and rest:
+            if name == "format" and is_wide(str(value)):
                 raise _too_large("format")
             return self._told(filter_(*given, **options))
 
         return checked
+
+
+def is_wide(format_: str) -> bool:
+    """Whether a format asks for ten million characters or more."""
+    return _WIDTH.search(format_) is not None
 
 
 @pass_context

@@ -74,6 +74,14 @@ def test_long_passages_are_no_mistake() -> None:
     assert len(made.messages[0].content) > 90_000_000
 
 
+def test_numbers_in_passages_are_no_widths(tmp_path: Path) -> None:
+    text = "{% user %}{{ question | replace('a', 'b') | trim }}{% enduser %}"
+    made = loading.load(str(written(tmp_path, naive__answer=text))).render(
+        "naive/answer", question="%123456789d a {123456789}"
+    )
+    assert made.messages[0].content == "%123456789d b {123456789}"
+
+
 def test_what_loops_and_joins_do_is_as_in_jinja2(tmp_path: Path) -> None:
     text = (
         "{% user %}{% for a in [1, 2, 3, 4] if a != 2 %}{{ loop.index }}/{{ loop.length }}"
