@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from hopscope.runtime.models.processor import settle_processor
 from tests.imports import computes
 
 # Exceptions that nobody expects come out of the command line, in subprocesses, too.
 os.environ["HOPSCOPE_TRACEBACK"] = "1"
 # The configuration of whoever runs the tests has no part in them.
 os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no_configuration")
+
+# Before any test computes: some make tensors before the product does.
+settle_processor()
 
 # How long an example takes is the machine's business.
 settings.register_profile("hopscope", deadline=None)

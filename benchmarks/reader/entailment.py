@@ -38,7 +38,7 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.models import deberta_packed
 from hopscope.runtime.models.deberta import keep_near
 from hopscope.runtime.models.devices import Precision
-from hopscope.runtime.models.linear import bfloat16, eight_bits, laid_out, multiplies
+from hopscope.runtime.models.linear import Build, bfloat16, eight_bits, laid_out, multiplies
 from hopscope.runtime.ports import Probabilities, Statement
 from hopscope.tracing.entailments import lexical, nli
 
@@ -84,8 +84,9 @@ def speed(folder: Path) -> None:
         "transformers": lambda model: None,
         "near": keep_near,
         "packed": deberta_packed.pack,
-        "packed, eight bits": lambda model: deberta_packed.pack(model, eight_bits),
     }
+    if multiplies("eight-bits"):
+        kinds["packed, eight bits"] = lambda model: deberta_packed.pack(model, eight_bits)
     if multiplies("bfloat16"):
         kinds["packed, bfloat16"] = lambda model: deberta_packed.pack(model, bfloat16)
     models = {}
@@ -120,9 +121,12 @@ def speed(folder: Path) -> None:
     wide = torch.nn.Linear(random_nli.WIDTH, 4 * random_nli.WIDTH)
     tokens = torch.randn(deberta_packed.CACHED, random_nli.WIDTH)
     operations = 2e-9 * wide.weight.numel() * len(tokens)
-    for name, build in (("single", laid_out), ("eight bits", eight_bits), ("bfloat16", bfloat16)):
-        if name == "bfloat16" and not multiplies("bfloat16"):
-            continue
+    alone: dict[str, Build] = {"single": laid_out}
+    if multiplies("eight-bits"):
+        alone["eight bits"] = eight_bits
+    if multiplies("bfloat16"):
+        alone["bfloat16"] = bfloat16
+    for name, build in alone.items():
         mapped = build([wide])
         least_time = inf
         with torch.inference_mode():

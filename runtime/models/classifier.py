@@ -84,9 +84,11 @@ def load(
 
         if deberta_packed.packs(model):
             if not linear.multiplies(precision):
+                approximations: tuple[Precision, ...] = ("bfloat16", "eight-bits")
+                others = [f" or take {each}" for each in approximations if linear.multiplies(each)]
                 raise UsageError(
                     f"{checkpoint.name}: precision={precision} needs a processor that multiplies "
-                    "such numbers, which this one does not; leave it out or take eight-bits"
+                    f"such numbers, which this one does not; leave it out{''.join(others)}"
                 )
             deberta_packed.pack(model, linear.build(precision))
             return model, tokenizer

@@ -30,9 +30,16 @@ def build(precision: Precision) -> Build:
 
 
 def multiplies(precision: Precision) -> bool:
-    """Whether this processor can multiply numbers of this precision."""
-    if precision != "bfloat16":
+    """Whether this processor multiplies numbers of this precision, and sums the products rightly.
+
+    Where a processor has no instructions for dot products of eight bits (VNNI), oneDNN adds pairs
+    of products in sixteen bits, which are too few.
+    """
+    if precision == "single":
         return True
+    if precision == "eight-bits":
+        largest = torch.full((32, 32), 127, dtype=torch.int8)
+        return bool((torch._int_mm(largest, largest) == 32 * 127**2).all())
     return torch.backends.mkldnn.is_available() and bool(
         torch.ops.mkldnn._is_mkldnn_bf16_supported()
     )
@@ -74,7 +81,8 @@ def bfloat16(parts: Sequence[nn.Linear]) -> Linear:
 
 
 def eight_bits(parts: Sequence[nn.Linear]) -> Linear:
-    """In whole numbers of eight bits, several times faster where the processor multiplies them.
+    """In whole numbers of eight bits, several times faster where the processor multiplies them
+    (`multiplies`; elsewhere sums are wrong).
 
     Each output's weights and each token's values are scaled by their largest size to ±127 and
     rounded. Sums are exact, so that a token's outputs do not depend on the other tokens.

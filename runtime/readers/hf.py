@@ -4,7 +4,6 @@
 and listing the readers stays cheap.
 """
 
-import os
 from importlib.util import find_spec
 from typing import Literal
 
@@ -14,6 +13,7 @@ from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import MissingExtraError
 from hopscope.runtime.models.checkpoint import locate, locate_adapted
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.thinking.marks import Thinking
 
@@ -63,7 +63,7 @@ def build(
         checkpoint = locate_adapted(model, adapter, revision)
     if checkpoint.adapter is not None and find_spec("peft") is None:
         raise MissingExtraError("a LoRA adapter", "lora")
-    keep_threads_passive()
+    settle_processor()
     from hopscope.runtime.generation.loading import load
 
     return load(
@@ -75,9 +75,3 @@ def build(
         prefix_bytes=prefix_cache,
         thinking=thinking,
     )
-
-
-def keep_threads_passive() -> None:
-    """Let OpenMP's threads sleep while they wait: spinning costs more than tenfold where processors
-    are shared. It reads this once, when torch loads."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")

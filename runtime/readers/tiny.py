@@ -13,6 +13,7 @@ from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device
 from hopscope.runtime.models.installed import require
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers import hf
 
@@ -44,7 +45,7 @@ def build(
             "missing); install hopscope again, or name another model: hf:FOLDER_OR_HUB_ID"
         )
     checkpoint = locate(str(folder))
-    hf.keep_threads_passive()
+    settle_processor()
     from hopscope.runtime.generation.embedded import load
 
     return load(

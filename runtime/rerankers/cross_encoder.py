@@ -8,10 +8,9 @@ Source: Xiao, Liu, Zhang, Muennighoff: C-Pack, 2023 (arXiv 2309.07597), and Flag
 documentation; the idea is Nogueira and Cho: Passage Re-ranking with BERT, 2019 (arXiv 1901.04085).
 """
 
-import os
-
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.stages import Reranker
 
 
@@ -38,7 +37,7 @@ def build(
         UsageError: the model is missing, cannot be loaded, or has several outputs.
     """
     checkpoint = locate(model, revision)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    settle_processor()
     from hopscope.runtime.rerankers._classifier import load
 
     return load(

@@ -8,7 +8,6 @@ Source: Li, Li, Chen, Xuan, Zhang 2024 (arXiv 2405.20680), section 2.1; Reimers 
 Sentence-BERT, EMNLP 2019 (arXiv 1908.10084).
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,6 +18,7 @@ import numpy as np
 from hopscope.runtime.encoders import naming
 from hopscope.runtime.errors import ReaderError, RetrieverError
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.stages import Candidates, Reranker, Reranking
 from hopscope.runtime.storable import storable
 from hopscope.runtime.types import Hit, Passage
@@ -96,7 +96,7 @@ def build(*, model: str, device: Device = "auto") -> Reranker:
         MissingExtraError: the package with MiniLM is not installed.
     """
     spec = naming.parse(model)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    settle_processor()
     from hopscope.runtime.encoders.encoder import load
 
     return ByEncoder(load(spec, device=device))

@@ -6,12 +6,12 @@ of their hidden states; F1 is the harmonic mean of both directions' means. Speci
 out. EoR uses microsoft/deberta-xlarge-mnli, layer 40, with idf over the candidates.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Protocol
 
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 
 
 class TextSimilarity(Protocol):
@@ -46,7 +46,7 @@ def build(
         UsageError: the model is missing, cannot be loaded, or has no such layer.
     """
     checkpoint = locate(model, revision)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    settle_processor()
     from hopscope.runtime.similarities._encoder import BERTScore, load
 
     return BERTScore(load(checkpoint, layer=layer, device=device), idf=idf)

@@ -11,10 +11,9 @@ Source: Bulian et al. 2022, "Tomayto, Tomahto. Beyond token-level answer equival
 2202.07654).
 """
 
-import os
-
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Entailment
 from hopscope.tracing.pairs.shortcuts import ShortcutRule
 
@@ -39,7 +38,7 @@ def build(
             names the class that means equivalent.
     """
     checkpoint = locate(model, revision)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    settle_processor()
     from hopscope.tracing.entailments._shared import shared
     from hopscope.tracing.pairs.classifier import load_equivalence
 

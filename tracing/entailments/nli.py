@@ -5,10 +5,9 @@ in one line, as in SePer's code: "Who sang it? Linda Davis". The model's own `id
 outputs, because models disagree about their order.
 """
 
-import os
-
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device, Precision
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Entailment, Statement
 from hopscope.tracing.pairs.shortcuts import ShortcutRule
 
@@ -34,14 +33,14 @@ def build(
             `containment`, also a hypothesis that the premise contains.
         precision: `single`; for DeBERTa on the processor two approximations: `bfloat16`, three
             times as fast where the processor has units for it (AMX); `eight-bits`, whole numbers,
-            about twice as fast and less exact.
+            about twice as fast and less exact, where it has dot products of them (VNNI).
 
     Raises:
         UsageError: the model does not exist, cannot be loaded, or has other classes than
             entailment, neutral and contradiction.
     """
     checkpoint = locate(model, revision)
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    settle_processor()
     from hopscope.tracing.entailments._shared import shared
     from hopscope.tracing.pairs.classifier import load
 

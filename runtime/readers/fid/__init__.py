@@ -12,8 +12,9 @@ Question Answering, EACL 2021 (arXiv 2007.01282), section 3.
 from hopscope.runtime.components import Count
 from hopscope.runtime.models.checkpoint import locate
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.readers.hf import Dtype, keep_threads_passive
+from hopscope.runtime.readers.hf import Dtype
 
 PROMPTS = "fid"
 """The set of prompts that it reads, where the user names none: a passage is a message."""
@@ -45,7 +46,7 @@ def build(
         UsageError: the model is missing, cannot be loaded, or is of another kind.
     """
     checkpoint = locate(model, revision)
-    keep_threads_passive()
+    settle_processor()
     from hopscope.runtime.readers.fid._loading import load
 
     return load(

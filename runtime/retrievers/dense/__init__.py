@@ -6,7 +6,6 @@ for less time or memory. Encoders and their rules: `hopscope.runtime.encoders`.
 """
 
 import hashlib
-import os
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from hopscope.runtime.indexes import index_folder, passage_file
 from hopscope.runtime.indexes.index_folder import Manifest
 from hopscope.runtime.indexes.phases import Progress, silent
 from hopscope.runtime.models.devices import Device
+from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.dense import faiss_index as _faiss
 from hopscope.runtime.storable import storable
@@ -140,7 +140,7 @@ def build(
         raise IndexMismatchError(
             f"{index} has {actual}, its manifest says {expected}; build it again"
         )
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # see runtime.readers.hf
+    settle_processor()
     from hopscope.runtime.encoders.encoder import load
 
     return Dense(name, passages, _faiss.on_gpu(vectors), load(spec, device=device))
@@ -182,7 +182,7 @@ def create(
     """
     spec = naming.parse(encoder)
     _faiss.module()
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    settle_processor()
     from hopscope.runtime.encoders.encoder import load
     from hopscope.runtime.retrievers.dense import _vectors
 

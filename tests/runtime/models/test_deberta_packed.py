@@ -1,6 +1,9 @@
 """DeBERTa without padding gives transformers' outputs."""
 
 import copy
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -115,9 +118,12 @@ def test_other_models_stay_with_transformers() -> None:
 
 
 NARROW = pytest.mark.skipif(not multiplies("bfloat16"), reason="a processor without bfloat16")
+WHOLE = pytest.mark.skipif(not multiplies("eight-bits"), reason="a processor without VNNI")
 
 
-@pytest.mark.parametrize("build", [pytest.param(bfloat16, marks=NARROW), eight_bits])
+@pytest.mark.parametrize(
+    "build", [pytest.param(bfloat16, marks=NARROW), pytest.param(eight_bits, marks=WHOLE)]
+)
 def test_approximations_are_near(build: Any) -> None:
     model = classifier(position_buckets=16)
     pack(own := copy.deepcopy(model), build)
@@ -128,6 +134,7 @@ def test_approximations_are_near(build: Any) -> None:
 
 
 @NARROW
+@WHOLE
 def test_bfloat16_is_nearer_than_eight_bits() -> None:
     """Where a row has one large value, whole numbers leave the others few steps."""
     generator = torch.Generator().manual_seed(0)
@@ -169,6 +176,7 @@ def test_parts_of_a_batch_are_of_like_size(
     assert rows[::5] == [10 * size for size in parts]
 
 
+@WHOLE
 def test_a_token_of_eight_bits_is_the_same_in_any_company() -> None:
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randn(40, 32, generator=generator)
@@ -182,3 +190,24 @@ def test_a_token_of_eight_bits_is_the_same_in_any_company() -> None:
         exact = torch.cat([one(tokens), other(tokens)], dim=1)
     torch.testing.assert_close(together, exact, rtol=0, atol=0.05)
     assert torch.equal(together[7], exact[7])
+
+
+@pytest.mark.parametrize("limit", [{}, {"ONEDNN_MAX_CPU_ISA": "AVX2"}])
+def test_eight_bits_are_for_processors_whose_sums_are_exact(limit: dict[str, str]) -> None:
+    """oneDNN without VNNI sums the largest products to less."""
+    code = (
+        "import torch\n"
+        "from hopscope.runtime.models.linear import multiplies\n"
+        "largest = torch.full((64, 64), 127, dtype=torch.int8)\n"
+        "exact = torch.equal(torch._int_mm(largest, largest).long(), "
+        "largest.long() @ largest.long())\n"
+        "print(multiplies('eight-bits') == exact)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **limit},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True\n"
