@@ -25,6 +25,7 @@ from typing import Self
 
 from pydantic import Field, JsonValue, ValidationError
 
+from hopscope.runtime.choices import did_you_mean
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.prompting import loading
 from hopscope.runtime.types import Record
@@ -67,7 +68,8 @@ def load(name: str) -> Preset:
         UsageError: there is no such preset, or its file is not of the form above.
     """
     if name not in names():
-        raise UsageError(f"unknown preset {name!r}: choose from {', '.join(names())}")
+        meant = did_you_mean(name, names())
+        raise UsageError(f"unknown preset {name!r}: choose from {', '.join(names())}{meant}")
     text = files(__name__).joinpath(f"{name}{SUFFIX}").read_text(encoding="utf-8")
     try:
         return Preset.model_validate({"name": name, **tomllib.loads(text)})

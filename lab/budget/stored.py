@@ -165,7 +165,8 @@ def of_experiment(
         if len(arms) == 1 and (among or arm is None):
             arm = next(iter(arms))
         if arm not in arms:
-            raise UsageError(f"which workflow of {experiment}? give -w with {', '.join(arms)}")
+            question = "which workflow" if arm is None else f"no workflow {arm!r}"
+            raise UsageError(f"{question} of {experiment}: give -w with {', '.join(arms)}")
         outcomes = [
             (item.outcome.run_id, item.entry.kind)
             for item in store.experiments.items(experiment, status="ok")

@@ -59,6 +59,7 @@ def of_folder(folder: Path) -> dict[str, TemplateFile]:
         raise UsageError(
             f"no folder of prompts at {folder}: give one, or a set that is shipped: {known}; "
             f"`hopscope new prompts FOLDER` writes one to edit"
+            f"{did_you_mean(folder.name, names())}"
         )
     known_files = shipped(DEFAULT)
     homes = {path.partition("/")[0] for path in known_files}

@@ -176,6 +176,11 @@ def test_an_unknown_preset_is_refused_with_the_choices(
     )
 
 
+def test_a_misspelt_preset_comes_with_the_one_that_is_like_it() -> None:
+    with pytest.raises(UsageError, match=r"; did you mean seper-paper\?$"):
+        presets.load("seper-papr")
+
+
 def test_a_preset_of_other_meters_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

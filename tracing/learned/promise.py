@@ -20,7 +20,7 @@ GRAMMAR = re.compile(
     r"(?P<name>loss|tokens|steps|p(?P<percent>[1-9]\d?)_(?P<unit>seconds|tokens|steps))"
     r"\s*<=\s*(?P<limit>[^@\s]+)\s*(?:@\s*(?P<level>\S+))?"
 )
-FORMS = "loss<=.02@.95, tokens<=900@.95 or p95_seconds<=3@.95"
+FORMS = "loss<=.02@.95, tokens<=900@.95, steps<=2@.95, p90_steps<=2@.95 or p95_seconds<=3@.95"
 
 
 class Risk(Record):

@@ -96,6 +96,11 @@ def learn(
     halves = split(len(paths), fitting.seed)
     own = [paths[i] for i in halves.learning]
     rest = [paths[i] for i in halves.calibration]
+    if sum(path.retrievals > 0 for path in own) < fit.LEAST:
+        raise UsageError(
+            f"{len(paths)} runs are too few for a promise: it learns from one half, in which "
+            f"{fit.LEAST} must have a retrieval, and is tested on the other"
+        )
     check_measured(risks, measures(paths, np.zeros(len(paths), np.intp), np.zeros(len(paths))))
     files = [
         fit.value_file(each, utility=utility, cached=cached)

@@ -2,11 +2,13 @@
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from hopscope.cli.main import main
+from hopscope.lab.budget import learning
 from hopscope.runtime.types import Question, Run, StopReason
 from hopscope.store.store import Store
 
@@ -135,6 +137,14 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
             "--guarantee is without --adapt",
         ),
         (("fit", "--from", "e", "--adapt", "f", "--out", "p", "--kind", "tasr"), "value and route"),
+        (
+            ("fit", "--from", "e", "--out", "p", "--kind", "classifier", "--budget", "tokens=9"),
+            "--budget is for value and route",
+        ),
+        (
+            ("fit", "--from", "e", "--adapt", "e", "--out", "p", "--budget", "tokens=9"),
+            "name e twice",
+        ),
         (("check", "p.json", "e"), "value:FILE or route:FILE"),
         (("check", "route:p.json", "e"), "checked on outcomes"),
         (("check", "route:p.json", "--outcomes", "o"), "p.json cannot be read"),
@@ -180,6 +190,47 @@ def test_budget_commands_say_what_is_wrong(
     code, out, err = call(capsys, "budget", *arguments)
     assert (code, out) == (2, "")
     assert told in err
+
+
+def test_a_policy_is_learned_from_experiments_of_others_and_some_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workflows and readers teach a third, of which there are eight questions."""
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "r.db"))
+    monkeypatch.setattr(learning, "Fitting", partial(learning.Fitting, trees=10, prices=3))
+    for name, *asked in (
+        ("short", "hopland:test", "-w", "naive", "-w", "closed_book", "--limit", "20"),
+        ("agent", "hopland:test", "-w", "search_agent", "--reader", "tiny:search", "--limit", "6"),
+        ("few", "hopland:dev", "-w", "self_ask", "--limit", "8"),
+    ):
+        assert call(capsys, "eval", *asked, "--meter", "none", "--name", name)[0] == 0
+    sources = ("--from", "short", "--from", "agent", "--adapt", "few")
+    given = ("budget", "fit", *sources, "--budget", "tokens=400", "--out", "p.json")
+    for arm, told in (
+        ((), "which workflow of short: give -w with naive, closed_book"),
+        (("-w", "nave"), "no workflow 'nave' of short: give -w with naive, closed_book"),
+    ):
+        code, _, err = call(capsys, *given, *arm)
+        assert code == 2
+        assert told in err
+    code, out, err = call(capsys, *given, "-w", "naive")
+    assert (code, out[:12]) == (0, "correctness ")
+    assert "value policy of 34 questions written to p.json: use it with --policy value:p" in err
+    file = json.loads(Path("p.json").read_text(encoding="utf-8"))
+    with Store.open() as store:
+        few = store.experiments.find("few")
+    assert (file["workflow"], file["reader"]) == ("self_ask", few.reader)
+    assert (file["learned"]["adapted_to"], file["learned"]["questions"]) == (8, 26)
+    assert file["learned"]["tokens"] <= 400
+    policy = ("--policy", "value:p.json", "--meter", "none")
+    assert call(capsys, "run", ASK, "-w", "self_ask", *policy)[0] == 0
+    assert "(value:" in call(capsys, "budget", "explain")[1]
+    code, _, err = call(capsys, "run", ASK, "-w", "ircot", *policy)
+    assert code == 2
+    assert "learned for the workflow self_ask and does not fit ircot" in err
+    assert "promises nothing" in call(capsys, "budget", "check", "value:p.json", "few")[2]
 
 
 def test_a_router_is_learned_from_outcomes_and_judged_on_others(

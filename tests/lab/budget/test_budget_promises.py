@@ -224,6 +224,13 @@ def test_where_no_price_keeps_the_promise_it_always_retrieves() -> None:
     assert follow(found, PATHS).stops.tolist() == [3] * len(PATHS)
 
 
+def test_a_promise_says_that_it_learns_from_one_half_of_the_runs() -> None:
+    with pytest.raises(
+        UsageError, match=r"^50 runs are too few for a promise.*one half, in which 30"
+    ):
+        learned("loss<=.1", paths=PATHS[:50])
+
+
 def test_seconds_that_were_not_measured_have_no_promise() -> None:
     bare = [
         each.model_copy(

@@ -102,6 +102,7 @@ def test_a_wrong_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_bytes(b"\xff" * 100)
     assert "no prompt is called notes.txt" in problem(tmp_path)
     assert "no folder of prompts at ~nobody-of-that-name/x" in problem("~nobody-of-that-name/x")
+    assert problem("ircot-author").endswith("; did you mean ircot-authors?")
 
 
 def test_demonstrations_stand_before_the_question(tmp_path: Path) -> None:
