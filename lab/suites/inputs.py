@@ -16,6 +16,7 @@ from hopscope.runtime.prompting import loading
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
 from hopscope.runtime.types import Passage
 from hopscope.tracing import meters
+from hopscope.tracing.meters.gold_logprob import GoldLogprob, Scale
 from hopscope.tracing.meters.seper import SePer
 from hopscope.tracing.wrappers.cached import CachedEntailment, CachedReader
 
@@ -65,6 +66,13 @@ class SuiteInputs:
             entailment or self.entailment,
             **{"seed": self.seed, **options, **own},
         )
+
+    def gold_logprob(
+        self, scale: Scale = "logprob", *, reader: Reader | None = None
+    ) -> GoldLogprob:
+        """The gold's probability in the prompts of the presets, as SePer's samples are."""
+        prompts = str(self.meter("gold_logprob").get("prompts", ""))
+        return GoldLogprob(reader or self.reader, scale=scale, prompts=prompts)
 
     def meter(self, name: str) -> dict[str, Any]:
         """The options of a meter by the presets, parsed; none that they do not set."""

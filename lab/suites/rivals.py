@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.runtime.encoders import naming
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import CapabilityError, EntailmentError, UsageError
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.answer_metrics import (
@@ -32,7 +32,7 @@ from hopscope.tracing.beliefs.beliefs import Belief
 from hopscope.tracing.beliefs.semantic_entropy import predictive
 from hopscope.tracing.entailments import equivalence as embedded
 from hopscope.tracing.entailments import judge
-from hopscope.tracing.meters.gold_logprob import GoldLogprob, Scale
+from hopscope.tracing.meters.gold_logprob import Scale
 from hopscope.tracing.meters.grogu import key_tokens
 from hopscope.tracing.scoring.metric import AnswerMetric, Case
 
@@ -86,9 +86,7 @@ class RivalScores:
                 if isinstance(metric, str)
                 else _of_answers(question, beliefs, metric)
             )
-        judged = self.judge.score([Case(question, _commonest(belief)) for belief in beliefs])
-        reason = next((m.reason for m in judged if m.reason), "")
-        told[JUDGE] = ContextScores([m.value for m in judged], reason)
+        told[JUDGE] = _judged(question, beliefs, self.judge)
         return told
 
 
@@ -109,7 +107,7 @@ def make(inputs: SuiteInputs) -> RivalScores:
             "entropy": lambda belief: _mean(belief, lambda tokens: predictive([tokens])),
             "semantic entropy": lambda belief: -belief.semantic_entropy(),
         },
-        of_contexts={name: GoldLogprob(inputs.reader, scale=scale) for name, scale in GOLD.items()},
+        of_contexts={name: inputs.gold_logprob(scale) for name, scale in GOLD.items()},
         of_answers={name: _there(build) for name, build in metrics.items()},
         judge=equivalence.build(judge.build(reader=inputs.reader)),
     )
@@ -152,6 +150,20 @@ def _of_answers(
     found = dict(zip(texts, metric.score([Case(question, t) for t in texts]), strict=True))
     reason = next((m.reason for m in found.values() if m.reason), "")
     return ContextScores([_weighted(count, found) for count in counts], reason)
+
+
+def _judged(
+    question: Question, beliefs: Sequence[Belief | Unmeasured], judge: AnswerMetric
+) -> ContextScores:
+    """The judgement of a context's most common reply; none by a reader that cannot judge."""
+    try:
+        judged = judge.score([Case(question, _commonest(belief)) for belief in beliefs])
+    except EntailmentError as error:
+        if not isinstance(error.__cause__, CapabilityError):
+            raise
+        return ContextScores([None] * len(beliefs), str(error))
+    reason = next((m.reason for m in judged if m.reason), "")
+    return ContextScores([m.value for m in judged], reason)
 
 
 def _weighted(count: Counter[str], found: Mapping[str, Measurement]) -> float | None:

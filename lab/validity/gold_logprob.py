@@ -26,7 +26,6 @@ from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Measurement, Passage, Question
-from hopscope.tracing.meters.gold_logprob import GoldLogprob
 from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
 
 CLEAR = 0.05
@@ -103,7 +102,7 @@ def _told(
 ) -> dict[str, Gains]:
     """The gain of each situation by each meter."""
     meters: dict[str, UtilityMeter] = {SOFT: inputs.seper()}
-    meters |= {name: GoldLogprob(inputs.reader, scale=scale) for name, scale in GOLD.items()}
+    meters |= {name: inputs.gold_logprob(scale) for name, scale in GOLD.items()}
     return {
         each.kind: {name: _gain(meter, item.question, each) for name, meter in meters.items()}
         for each in situations

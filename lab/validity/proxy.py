@@ -29,7 +29,6 @@ from hopscope.runtime.types import Measurement, Provenance, Run
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import shapley, trajectory
 from hopscope.tracing.games.frozen import contributions
-from hopscope.tracing.meters.gold_logprob import GoldLogprob
 from hopscope.tracing.meters.grogu import GroGU
 from hopscope.tracing.statistics.correlation import rank_correlation
 from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
@@ -94,11 +93,12 @@ def _runs(inputs: SuiteInputs, reader: Reader, items: Sequence[KnownQuestion]) -
 
 
 def _meters(inputs: SuiteInputs, reader: Reader) -> dict[str, UtilityMeter]:
+    prompts = str(inputs.meter("grogu").get("prompts", ""))
     return {
         SEPER: inputs.seper(reader=reader),
-        "gold_logprob": GoldLogprob(reader),
-        KEYS: GroGU(reader),
-        ALL: GroGU(reader, score="entropy"),
+        "gold_logprob": inputs.gold_logprob(reader=reader),
+        KEYS: GroGU(reader, prompts=prompts),
+        ALL: GroGU(reader, score="entropy", prompts=prompts),
     }
 
 

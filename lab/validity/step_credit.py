@@ -29,7 +29,6 @@ from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.frozen import contributions
-from hopscope.tracing.meters.gold_logprob import GoldLogprob
 from hopscope.workflows import ircot
 
 K = 2
@@ -84,8 +83,8 @@ def _cases(
     brought = contributions(found)
     scores = {
         **_credits(inputs, found, inputs.seper(), ""),
-        **_credits(inputs, found, GoldLogprob(inputs.reader), BY_LOGPROB),
-        **_credits(inputs, found, GoldLogprob(inputs.reader, scale="probability"), BY_PROBABILITY),
+        **_credits(inputs, found, inputs.gold_logprob(), BY_LOGPROB),
+        **_credits(inputs, found, inputs.gold_logprob("probability"), BY_PROBABILITY),
         **_credits(inputs, found, Perfect(item), PERFECT),
         **_baselines(found, brought, item, similarity),
     }

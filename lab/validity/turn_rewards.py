@@ -27,7 +27,6 @@ from hopscope.runtime.types import Measurement, Provenance, Run
 from hopscope.tracing import credit
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.games.frozen import contributions
-from hopscope.tracing.meters.gold_logprob import GoldLogprob
 from hopscope.tracing.rewards import turns
 from hopscope.tracing.rewards.turns import Rule, TurnRewards
 from hopscope.workflows import ircot
@@ -81,8 +80,8 @@ def _run(inputs: SuiteInputs, item: KnownQuestion) -> Run:
 def _cases(inputs: SuiteInputs, run: Run, item: KnownQuestion, number: int) -> list[SearchCase]:
     meters: list[UtilityMeter] = [
         inputs.seper(),
-        GoldLogprob(inputs.reader),
-        GoldLogprob(inputs.reader, scale="probability"),
+        inputs.gold_logprob(),
+        inputs.gold_logprob("probability"),
         Perfect(item),
     ]
     found = {

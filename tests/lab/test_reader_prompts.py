@@ -12,8 +12,9 @@ from hopscope.lab.comparison import compare
 from hopscope.lab.evaluating import evaluate
 from hopscope.lab.run_reports import erag
 from hopscope.lab.running_suites import Suites
+from hopscope.lab.suites import rivals
 from hopscope.lab.validity import erag as suite
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import MissingExtraError, UsageError
 from hopscope.runtime.prompting import loading
 from tests import models
 from tests.cli.experiment_example import call
@@ -164,3 +165,22 @@ def test_the_command_line_takes_them_from_the_reader(
     code, _, err = call(capsys, *trec, *database)
     assert code == 0, err
     assert len((tmp_path / "trec" / "qrels").read_text().splitlines()) == 4
+
+
+def test_the_suite_of_seper_asks_in_its_prompts_and_goes_without_its_judge(
+    reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gold's probability was asked in the default prompts, which no `fid:` reads, and the
+    judge's prompt, which it does not read either, ended the suite."""
+
+    def missing() -> None:
+        raise MissingExtraError("BERTScore", "minilm")
+
+    monkeypatch.setattr(rivals, "_bertscore", missing)
+    [outcome] = Suites(["seper"], reader, None, seed=0, limit=1).run()
+    assert not outcome.failed, outcome.figures["error"].reason
+    reasons = [
+        outcome.figures[f"single_passage/{metric}/r"].reason or ""
+        for metric in (*rivals.GOLD, rivals.JUDGE)
+    ]
+    assert ["reads each passage alone" in reason for reason in reasons] == [False, False, True]
