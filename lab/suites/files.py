@@ -32,8 +32,9 @@ HAS: Mapping[str, Callable[[KnownQuestion], bool]] = {
     "no gold answer": lambda one: bool(one.question.answers),
     "no gold passage": lambda one: bool(one.gold),
 }
-UNRANKED = "no candidates"
 """What a question should have, by what is said of one without."""
+UNRANKED = "no candidates"
+"""What is said of a question that a given ranking leaves out."""
 
 
 @runtime_checkable

@@ -49,17 +49,22 @@ def learn_promised(
     seed: int = 0,
     source: str = "",
 ) -> LearnedPolicy:
-    """Learn a `value` policy with a promise from the paths of an experiment.
+    """Learn a `value` policy with a promise from the paths of experiments. A question that occurs
+    in several counts once: it must not be on both sides, and is no more evidence.
 
     Args:
         utility: what the paths were measured by.
-        source: the experiment's name, kept in the file.
+        source: the experiments' names, kept in the file.
 
     Raises:
         UsageError, MissingExtraError: as `learn`.
     """
+    first: dict[str, Path] = {}
+    for each in walks.paths:
+        first.setdefault(each.path.question.text, each.path)
+    paths = [*first.values()]
     found = learn(
-        [each.path for each in walks.paths],
+        paths,
         risks,
         workflow=walks.workflow,
         reader=walks.reader.name,
@@ -68,7 +73,7 @@ def learn_promised(
         source=source,
         cached=walks.cached,
     )
-    return LearnedPolicy("value", found, len(walks.paths))
+    return LearnedPolicy("value", found, len(paths))
 
 
 def learn(

@@ -4,9 +4,11 @@ import pytest
 
 from hopscope.lab.budget.learning import learn
 from hopscope.lab.budget.paths import Path, Stop
+from hopscope.lab.budget.promises.guarantee import learn_promised
 from hopscope.lab.budget.stored import Walked, Walks, joined
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Question
+from hopscope.tracing.learned.promise import parse_all
 from hopscope.tracing.learned.value_file import ValueFile
 from tests.probes import Speaker
 
@@ -28,6 +30,15 @@ def test_the_experiments_of_one_workflow_and_reader_are_one_source() -> None:
     pytest.importorskip("sklearn")
     made = learn(joined([walks(30), walks(20)]), tokens=80)
     assert (made.questions, made.learned.learned["questions"]) == (50, 50)
+
+
+def test_a_promise_counts_a_question_of_two_experiments_once() -> None:
+    """Else it would teach the policy and be evidence for it, too."""
+    pytest.importorskip("sklearn")
+    made = learn_promised(joined([walks(60), walks(60)]), parse_all(["loss<=.5"]))
+    assert made.questions == 60
+    assert isinstance(made.learned, ValueFile)
+    assert made.learned.learned["questions"] == 30
 
 
 def test_experiments_of_several_readers_or_workflows_need_one_to_adapt_to() -> None:
