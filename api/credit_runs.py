@@ -3,7 +3,7 @@
 import json as jsonlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopscope.api import credit_games, given, parts, retrieval
@@ -103,6 +103,9 @@ class CreditArguments(NamedTuple):
         owners = set(map(code_files.stem, owners))
         self.presets.check(meters=meters, workflows=())
         kept = {k: text for k, text in of.options.items() if k.partition(".")[0] in owners}
+        presets = self.presets
+        if not presets.prompts and not any(k.partition(".")[2] == PROMPTS for k in kept):
+            presets = replace(presets, prompts=parts.prompts_of(self.reader))
         if self.presets.prompts:  # also where the set has the default prompt of the meters
             kept = {k: text for k, text in kept.items() if k.partition(".")[2] != PROMPTS}
         return CreditSettings(
@@ -120,7 +123,7 @@ class CreditArguments(NamedTuple):
             ),
             samples=self.samples or of.samples,
             seed=self.seed,
-            options={**kept, **self.presets.of_meters(meters), **self.options},
+            options={**kept, **presets.of_meters(meters), **self.options},
             golds=self.golds,
             calls=self.calls,
         )

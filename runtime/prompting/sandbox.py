@@ -22,6 +22,7 @@ from jinja2.ext import Extension
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from hopscope.runtime.prompting.nesting import weigh
 from hopscope.runtime.types import Passage
 
 SHOWN = frozenset(Passage.model_fields) | {"key", "content_hash"}
@@ -42,8 +43,12 @@ TEXT: Final = 50_000_000
 SECONDS: Final = 10.0
 """Of the processor, for one prompt."""
 _PASSING, _JOINED = "passing of the sandbox", "joined by the sandbox"
+_WEIGHED = "weighed by the sandbox"
 """Names of filters, which no template can write."""
-_WIDTH = re.compile(r"%[^%a-zA-Z]*\d{8}|\{[^{}]*\d{8}")
+_FIELD = re.compile(r"%(?:\([^()]*\))?[^%a-zA-Z]*|\{[^{}]*")
+_WIDTH = re.compile(r"\d+")
+WIDE: Final = 10_000_000
+"""Characters that a format may ask for."""
 
 
 @dataclass
@@ -89,7 +94,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self, **options: Any) -> None:
         super().__init__(finalize=_said, **options)
         self.filters = {name: self._checked(name, each) for name, each in self.filters.items()}
-        self.filters |= {_PASSING: _passing, _JOINED: _joined}
+        self.filters |= {_PASSING: _passing, _JOINED: _joined, _WEIGHED: _weighed}
         self.globals.pop("lipsum")
         self._here = local()
 
@@ -122,6 +127,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         if isinstance(obj, Passage):
             return attr in SHOWN
+        if isinstance(obj, str) and attr == "encode":  # nothing here measures bytes
+            return False
         return not isinstance(obj, type) and super().is_safe_attribute(obj, attr, value)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -142,7 +149,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             most = POWER if operator == "**" else LONGEST
             if max(map(abs, sizes)) > most or abs(sizes[0] * sizes[1]) > most:
                 raise _too_large(operator)
-        return super().call_binop(context, operator, left, right)
+        made = super().call_binop(context, operator, left, right)
+        weigh(made)
+        return made
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Jinja2's, with its names, which no argument can have."""
@@ -152,6 +161,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if spent := __self.spent:
             spent.pass_on()
         _check([of, *args, *kwargs.values()])
+        weigh(args, kwargs)
         return __self._told(super().call(__context, __obj, *args, **kwargs))
 
     def _generate(
@@ -170,6 +180,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """What a call or a filter makes; texts count towards the prompt's length."""
         if isinstance(made, str) and (spent := self.spent):
             spent.say(len(made))
+        weigh(made)
         return made
 
     def _checked(self, name: str, filter_: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,13 +202,15 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def is_wide(format_: str) -> bool:
-    """Whether a format asks for ten million characters or more."""
-    return _WIDTH.search(format_) is not None
+    """Whether a format asks for ten million characters or more, in all its fields together."""
+    widths = (number for field in _FIELD.findall(format_) for number in _WIDTH.findall(field))
+    return sum(WIDE if len(number) > 7 else int(number) for number in widths) >= WIDE
 
 
 @pass_context
 def _said(context: Context, value: Any) -> Any:
     """A value that is part of the text."""
+    weigh(value)
     text = str(value)
     if spent := _spent(context):
         spent.say(len(text))
@@ -216,10 +229,17 @@ def _passing(context: Context, characters: int) -> bool:
 @pass_context
 def _joined(context: Context, *parts: Any) -> str:
     """The operator `~`."""
+    weigh(parts)
     texts = [str(part) for part in parts]
     if spent := _spent(context):
         spent.say(sum(map(len, texts)))
     return "".join(texts)
+
+
+def _weighed(value: Any) -> Any:
+    """A list, tuple or dictionary of a template."""
+    weigh(value)
+    return value
 
 
 def _spent(context: Context) -> _Spent | None:
@@ -229,7 +249,8 @@ def _spent(context: Context) -> _Spent | None:
 
 
 def _count(tree: nodes.Template) -> None:
-    """Make each loop, macro, block and file of the tree count its passes, and each `~` its text."""
+    """Make each loop, macro, block and file of the tree count its passes, each `~` its text, and
+    each list what it holds."""
     for loop in tree.find_all(nodes.For):
         if loop.test is not None:
             loop.test = nodes.And(_pass(0), loop.test)
@@ -246,9 +267,16 @@ def _pass(characters: int) -> nodes.Expr:
 
 
 def _replace(node: nodes.Node) -> None:
-    """Replace every `~` below a node by the filter that joins."""
+    """Replace every `~` below a node by the filter that joins, and put lists, tuples and
+    dictionaries through the one that weighs."""
 
     def by(value: Any) -> Any:
+        listed = isinstance(value, nodes.List | nodes.Dict) or (
+            isinstance(value, nodes.Tuple) and value.ctx == "load"
+        )
+        if listed:
+            weighed = nodes.Filter(value, _WEIGHED, [], [], None, None)
+            return weighed.set_lineno(value.lineno)
         if not isinstance(value, nodes.Concat):
             return value
         first, *rest = value.nodes
@@ -260,7 +288,7 @@ def _replace(node: nodes.Node) -> None:
     for field, value in node.iter_fields():
         if isinstance(value, list):
             value[:] = map(by, value)
-        elif isinstance(value, nodes.Concat):
+        elif isinstance(value, nodes.Expr):
             setattr(node, field, by(value))
 
 

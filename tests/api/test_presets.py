@@ -157,6 +157,19 @@ def test_credit_takes_the_runs_own_options_then_the_preset_then_the_users() -> N
     assert (options["seper.bound"], options["seper.max_tokens"]) == ("0.5", "32")
 
 
+def test_credit_by_a_reader_with_prompts_of_its_own_asks_in_them() -> None:
+    given = CreditArguments(
+        rules=None, meters=("seper",), corpus=None, reader="fid:x", thinking=None, entailment=None,
+        samples=None, seed=None, options={}, counterfactual=CounterfactualName.empty,
+        mode=Mode.frozen, over=Over.steps, golds=(),
+    )  # fmt: skip
+    fid = loading.load("fid").name
+    assert given.wanted(Defaults()).options == {"seper.prompts": fid}
+    measured = Defaults(options={"seper.prompts": "fid-in-prompt"})
+    assert given.wanted(measured).options == measured.options
+    assert given._replace(reader=None).wanted(Defaults()).options == {}
+
+
 def test_suites_measure_by_the_preset() -> None:
     inputs = worlds.make(ScriptedReader(), seed=1, limit=1, presets=Presets.named(["seper-paper"]))
     assert (inputs.seper().context_words, inputs.seper(samples=3).samples) == (512, 3)
