@@ -179,7 +179,7 @@ def fit(
         raise UsageError(f"--budget is for value and route: leave it out with --kind {kind.value}")
     names = [*experiments, *([adapt] if adapt else [])]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"--from and --adapt name {twice} twice: name each experiment once")
+        raise UsageError(f"{twice} is named twice, by --from or --adapt: name it once")
     among = len(names) > 1
     walks = [
         of_experiment(db, n, workflow, utility.value, cached=cached, among=among) for n in names

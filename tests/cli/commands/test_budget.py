@@ -148,7 +148,7 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         ),
         (
             ("fit", "--from", "e", "--adapt", "e", "--out", "p", "--budget", "tokens=9"),
-            "name e twice",
+            "e is named twice",
         ),
         (("check", "p.json", "e"), "value:FILE or route:FILE"),
         (("check", "route:p.json", "e"), "checked on outcomes"),
