@@ -5,7 +5,7 @@ follow from the point where they differ. A pass is a rectangle: it reads as many
 as of the row with most unread tokens, and so leaves no gap between cached and new tokens.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -13,14 +13,18 @@ import torch
 from torch import Tensor
 
 from hopscope.runtime.generation.caches import caches_of
-from hopscope.runtime.generation.caches.roomy import Room, RoomyCache
+from hopscope.runtime.generation.caches.moving import Run, joined, moved
+from hopscope.runtime.generation.caches.roomy import Room
 from hopscope.runtime.generation.forwarding import Forwarder
-from hopscope.runtime.generation.prefixes import Layers, Match, PrefixTree, Tokens, common
+from hopscope.runtime.generation.prefixes import Match, PrefixTree, Tokens, common
 from hopscope.runtime.models.batches import Size, must_be_alone
 
 PASS = 32
 """The fixed cost of a pass in tokens: fewer tokens are cheaper to read twice, or in vain, than in a
 separate pass."""
+MOST = 4096
+"""Most unread tokens of a pass over several sequences, padding included: a larger one needs more
+memory for what it computes, and the fixed cost hardly counts any more."""
 
 
 class UnreadSequence(NamedTuple):
@@ -40,14 +44,6 @@ class Pass(NamedTuple):
     """Keys and values of all their tokens, padded on the left."""
     mask: Tensor  # (row, position)
     logits: Tensor  # (row, position, token)
-
-
-class Run(NamedTuple):
-    """The keys and values of a whole sequence, for one row or several."""
-
-    layers: Layers
-    tokens: int
-    copies: int
 
 
 class Prefill:
@@ -76,7 +72,7 @@ class Prefill:
                 made = self._pass(wanted, members, matches)
                 for row, i in enumerate(members):
                     ids = wanted[i].ids
-                    self.tree.keep(ids, _Cut(made.cache, row, len(ids)))
+                    self.tree.keep(ids, Run(made.cache, row, len(ids)).cut)
                 passes.append(made)
         return passes
 
@@ -97,22 +93,16 @@ class Prefill:
         others: Sequence[Run] = (),
     ) -> Any:
         """A cache. Its rows are `others`, then the sequences at the places `parents`, which may
-        repeat. It has room for `size`, and is valid until `room` is used again."""
+        repeat. It has room for `size`, and is valid until `room` is used again. The caches of the
+        passes and of `others` are emptied on the way."""
         if not self.cuttable:
             [made] = passes
             made.cache.reorder_cache(torch.tensor(parents, device=made.mask.device))
             return made.cache
-        rows = [*others, *runs(passes, wanted, parents)]
         cache = self._caches.empty()
-        joined(
-            [[row.layers] for row in rows],
-            [row.tokens for row in rows],
-            max(row.tokens for row in rows),
-            cache=cache,
-            copies=[row.copies for row in rows],
-            room=room or Room(0),
-            size=size,
-        )
+        used = [made.cache for made in passes]
+        rows = [*others, *runs(passes, wanted, parents)]
+        moved(rows, used, cache=cache, room=room or Room(0), size=size)
         return cache
 
     def alone(self, ids: Tokens) -> Tensor:
@@ -156,15 +146,16 @@ class Prefill:
     def _alike(
         self, wanted: Sequence[UnreadSequence], chosen: list[int], matches: dict[int, Match]
     ) -> list[list[int]]:
-        """Groups of sequences with about equal numbers of unread tokens."""
+        """Groups of sequences with about equal numbers of unread tokens, each for a pass."""
         unread = {i: len(wanted[i].ids) - matches[i].tokens for i in chosen}
         groups: list[list[int]] = []
-        waste = 0
+        waste = most = 0
         for i in sorted(chosen, key=lambda i: -unread[i]):
             if groups:
                 waste += unread[groups[-1][0]] - unread[i]
-            if not groups or waste > PASS:
+            if not groups or waste > PASS or (len(groups[-1]) + 1) * most > MOST:
                 groups.append([])
+                most = unread[i]
                 waste = 0
             groups[-1].append(i)
         return groups
@@ -182,7 +173,7 @@ class Prefill:
         if past:
             runs = [match.runs for match in at_hand]
             size = Size(past + columns, len(members))
-            joined(runs, tokens, past, cache=cache, room=Room(0), size=size)
+            joined(runs, tokens, cache=cache, room=Room(0), size=size)
         keep = max(wanted[i].logits for i in members)
         logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
         return Pass(members, cache, mask, logits)
@@ -204,74 +195,11 @@ def runs(passes: Sequence[Pass], wanted: Sequence[UnreadSequence], parents: list
     found = []
     for place, same in groupby(parents):
         made, row = sources[place]
-        tokens = len(wanted[place].ids)
-        found.append(Run(_Cut(made.cache, row, tokens).view(), tokens, len(list(same))))
+        found.append(Run(made.cache, row, len(wanted[place].ids), len(list(same))))
     return found
-
-
-def held(cache: Any, row: int, tokens: int) -> Run:
-    """A copy of a row that ends in `tokens` tokens."""
-    layers = [(k.clone(), v.clone()) for k, v in _Cut(cache, row, tokens).view()]
-    return Run(layers, tokens, 1)
 
 
 def after(passes: Sequence[Pass]) -> Tensor:
     """The logits after each sequence, (sequence, token), in their order."""
     logits = {i: made.logits[row, -1] for made in passes for row, i in enumerate(made.members)}
     return torch.stack([logits[i] for i in range(len(logits))])
-
-
-class _Cut:
-    """The keys and values of one row of a cache, which ends in `tokens` tokens."""
-
-    def __init__(self, cache: Any, row: int, tokens: int) -> None:
-        self._cache = cache
-        self._row = row
-        self._tokens = tokens
-
-    def view(self) -> Layers:
-        return [
-            (layer.keys[self._row, :, -self._tokens :], layer.values[self._row, :, -self._tokens :])
-            for layer in self._cache.layers
-        ]
-
-    def __call__(self, start: int, stop: int) -> Layers:
-        return [(k[:, start:stop].clone(), v[:, start:stop].clone()) for k, v in self.view()]
-
-
-def joined(
-    rows: Sequence[Iterable[Layers]],
-    tokens: Sequence[int],
-    width: int,
-    *,
-    cache: Any,
-    room: Room,
-    size: Size,
-    copies: Sequence[int] = (),
-) -> None:
-    """Write the first `tokens` of each row's runs to an empty cache, padded on the left to `width`,
-    each row `copies` times, by default once. The cache has room for `size`, unless it is
-    transformers'."""
-    runs = [list(row) for row in rows]
-    times = copies or [1] * len(runs)
-    sample = next(row[0] for row in runs if row)
-    for layer, (keys, values) in enumerate(sample):
-        sides = []
-        for side, like in enumerate((keys, values)):
-            full = room.tensor(layer, side, like, size)
-            first = 0
-            for row, own in enumerate(runs):
-                same = full[first : first + times[row]]
-                first += times[row]
-                column = width - tokens[row]
-                same[:, :, :column] = 0  # nothing attends to it, but it must be finite
-                for run in own:
-                    part = run[layer][side][:, : width - column]
-                    same[:, :, column : column + part.shape[1]] = part
-                    column += part.shape[1]
-            sides.append(full)
-        if isinstance(cache, RoomyCache):
-            cache.fill(sides[0], sides[1], sum(times), width)
-        else:
-            shown = [side[: sum(times), :, :width] for side in sides]
-            cache.update(*shown, layer)

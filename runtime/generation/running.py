@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hopscope.runtime.errors import ReaderError
+from hopscope.runtime.generation.caches.moving import Run
 from hopscope.runtime.generation.caches.roomy import Room, RoomyCache, settled
 from hopscope.runtime.generation.draft import Draft
 from hopscope.runtime.generation.forwarding import Forwarder
@@ -22,7 +23,6 @@ from hopscope.runtime.generation.prefill import (
     Prefill,
     UnreadSequence,
     after,
-    held,
     runs,
 )
 from hopscope.runtime.generation.prefixes import Tokens
@@ -157,7 +157,7 @@ class RunningRows:
         cache = self._cache
         if self._rows and isinstance(cache, RoomyCache) and cache.has_room(count, tokens):
             added = runs(passes, wanted, new.parents)
-            cache.join([run.layers for run in added], [run.copies for run in added])
+            cache.join([run.layers() for run in added], [run.copies for run in added])
             self._rows += new.rows
         else:
             self._renew(passes, wanted, new)
@@ -169,7 +169,7 @@ class RunningRows:
         new: Drawn | None = None,
     ) -> None:
         """Make a cache with more room, of the running rows and the new ones."""
-        others = [held(self._cache, i, len(row.ids) - 1) for i, row in enumerate(self._rows)]
+        others = [Run(self._cache, i, len(row.ids) - 1) for i, row in enumerate(self._rows)]
         rows = [*self._rows, *(new.rows if new else ())]
         self._cache = self._prefill.rows(
             passes, wanted, new.parents if new else [], self._size(rows), self._room, others

@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers import DynamicCache
 
+from hopscope.runtime.generation.caches.moving import joined
 from hopscope.runtime.generation.caches.roomy import Room, RoomyCache, settled
-from hopscope.runtime.generation.prefill import joined
 from hopscope.runtime.models.batches import Size
 
 LAYERS, HEADS, SIZE = 2, 3, 4
@@ -39,7 +39,7 @@ def test_rows_come_and_go_as_in_a_cache_that_copies(rows: int, width: int) -> No
         else:
             ours.update(keys.clone(), values.clone(), layer)
     if rows:
-        joined(runs, [5, 5], 5, cache=ours, room=Room(0), size=Size(max(5, width), rows))
+        joined(runs, [5, 5], cache=ours, room=Room(0), size=Size(max(5, width), rows))
     count = 2
     for step in range(25):
         parents = [dice.randrange(count) for _ in range(dice.randint(1, 9))]
@@ -70,7 +70,7 @@ def test_copies_of_a_row_lie_side_by_side_behind_zeros(kind: Any) -> None:
     runs = [[(side(generator, 1, n)[0], side(generator, 1, n)[0])] for n in (2, 4)]
     cache = kind()
     rows, size = [[runs[0]], [runs[1]]], Size(6, 5)
-    joined(rows, [2, 4], 4, cache=cache, room=Room(0), size=size, copies=[3, 1])
+    joined(rows, [2, 4], cache=cache, room=Room(0), size=size, copies=[3, 1])
     [layer] = cache.layers
     assert layer.keys.shape == (4, HEADS, 4, SIZE)
     for row in range(3):
