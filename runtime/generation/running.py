@@ -216,6 +216,7 @@ class RunningRows:
         self._rows = left.rows
         if not left.rows:
             self._cache = None
+            self._room.shrink()
 
 
 def draw_next(

@@ -83,6 +83,8 @@ def _layer(
 ) -> None:
     """Write a layer of rows, each given by its consecutive runs."""
     width = max(tokens)
+    if not isinstance(cache, RoomyCache):  # which copies what it is given
+        room = Room(0)
     sides = []
     for side in range(2):
         parts = [[run[side] for run in row] for row in rows]

@@ -141,8 +141,9 @@ class RoomyCache:
 
 
 class Room:
-    """Memory that consecutive caches reuse, at most `limit` bytes: fresh memory costs more than the
-    copying, since the system clears every page."""
+    """Memory that consecutive caches reuse: fresh memory costs more than the copying, since the
+    system clears every page, and the freed one seldom fits the next cache. When no rows are left,
+    at most `limit` bytes stay."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -159,9 +160,15 @@ class Room:
         memory = self._held.pop((layer, side), None)
         if memory is None or memory.dtype != like.dtype or memory.numel() < count:
             memory = like.new_empty(count)
-        if memory.nbytes + sum(other.nbytes for other in self._held.values()) <= self._limit:
-            self._held[layer, side] = memory
+        self._held[layer, side] = memory
         return memory[:count].view(shape)
+
+    def shrink(self) -> None:
+        """Release what exceeds the limit; call it when no cache is in use."""
+        size = sum(memory.nbytes for memory in self._held.values())
+        while size > self._limit:
+            _, memory = self._held.popitem()
+            size -= memory.nbytes
 
 
 def settled(parents: list[int]) -> list[int]:

@@ -87,10 +87,15 @@ def test_memory_is_used_again_within_the_bound() -> None:
     first = room.tensor(0, 0, like, large)
     assert first.shape == (4, HEADS, 10, SIZE)
     assert room.tensor(0, 0, like, small).data_ptr() == first.data_ptr()
-    other = room.tensor(1, 0, like, small)  # another layer's, for which the bound leaves nothing
+    other = room.tensor(1, 0, like, small)  # another layer's
     assert other.data_ptr() != first.data_ptr()
+    again = room.tensor(1, 0, like, small)
+    assert again.data_ptr() == other.data_ptr()
+    room.shrink()  # the bound leaves nothing for the second
+    assert list(room._held) == [(0, 0)]
+    assert room.tensor(0, 0, like, large).data_ptr() == first.data_ptr()
     assert room.tensor(0, 0, like.double(), small).dtype == torch.float64
-    assert len(room._held) == 1
+    Room(0).shrink()
 
 
 def test_of_a_projection_that_holds_more_only_the_keys_are_kept() -> None:
