@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-Layers = list[tuple[Tensor, Tensor]]
-"""Keys and values of a run of tokens, for each layer, (head, token, coordinate)."""
+from hopscope.runtime.generation.caches.moving import Layers
+
 Tokens = tuple[int, ...]
 
 

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from hopscope.runtime.generation.caches.roomy import Room, RoomyCache
-from hopscope.runtime.generation.prefixes import Layers
 from hopscope.runtime.models.batches import Size
+
+Layers = list[tuple[Tensor, Tensor]]
+"""Keys and values of a run of tokens, for each layer, (head, token, coordinate)."""
 
 
 class Run(NamedTuple):
