@@ -48,7 +48,7 @@ def test_both_sides_give_the_same_credit_from_the_same_samples(
     assert row["contexts"] == 2
     assert row["entailment"]["authors' pairs"] > 2 * 10 * 2 >= row["entailment"]["our pairs"]
     approximations = row["approximations"]
-    assert "tolerance .01, eight bits" in approximations
+    assert "tolerance .01" in approximations  # the others as far as the processor multiplies so
     for found in approximations.values():
         assert found["mean difference"] <= 0.01
         assert found["intervals that hold the exact credit"] == found["credits"] == 2
