@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hopscope.runtime.models.linear import multiplies
 from hopscope.runtime.readers import tiny
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
@@ -48,7 +49,9 @@ def test_both_sides_give_the_same_credit_from_the_same_samples(
     assert row["contexts"] == 2
     assert row["entailment"]["authors' pairs"] > 2 * 10 * 2 >= row["entailment"]["our pairs"]
     approximations = row["approximations"]
-    assert "tolerance .01" in approximations  # the others as far as the processor multiplies so
+    assert "tolerance .01" in approximations
+    for precision, name in (("eight-bits", "eight bits"), ("bfloat16", "bfloat16")):
+        assert (f"tolerance .01, {name}" in approximations) == multiplies(precision)
     for found in approximations.values():
         assert found["mean difference"] <= 0.01
         assert found["intervals that hold the exact credit"] == found["credits"] == 2
