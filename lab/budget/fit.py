@@ -11,13 +11,17 @@ Signals are computed in stages, the free ones first. Those of the next stage are
 decision is in doubt: if gain minus price is nearer to 0 than a margin, which is chosen for the
 highest utility minus price of all tokens, including those of the signals.
 
-Decisions depend on the price of a token, the dual variable of the budget: of the prices tried, the
-one with the highest mean utility whose mean spend is within the budget is taken, so that a larger
-budget never lowers the utility on the training questions.
+Decisions depend on the price of a token, the dual variable of the budget. Prices are tried closer
+to each other where the mean spend changes much from one to the next. Between two of them lies the
+best use of a budget: as in every linear programme with one constraint, it takes at most two prices,
+each for a share of the questions. A larger budget never lowers the mean utility on the training
+questions.
 """
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
+from math import floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,10 +29,18 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from hopscope.lab.budget._sklearn import sklearn
+from hopscope.lab.budget.frontier import upper_hull
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.forest import Forest, Tree
-from hopscope.tracing.learned.value_file import Bin, Head, RetrievalPlan, StageModel, ValueFile
+from hopscope.tracing.learned.value_file import (
+    Bin,
+    Head,
+    OtherPrice,
+    RetrievalPlan,
+    StageModel,
+    ValueFile,
+)
 from hopscope.tracing.signals.gathering import NAMES, SIGNALS, STAGES, Stage
 
 if TYPE_CHECKING:
@@ -39,6 +51,13 @@ Floats = NDArray[np.float64]
 LEAST = 30
 """Paths needed to learn a separate head; later retrievals share the last one."""
 BINS = 10
+GAP = 1 / 12
+"""Share of the range of mean tokens; where neighbouring prices differ by more, one between them is
+tried."""
+CLOSE = 1.02
+"""Prices with a smaller ratio count as equal."""
+SHARES = 10_000
+"""Shares of the questions are multiples of one in so many."""
 DOUBTS = (0.2, 0.4, 0.6, 0.8)
 """Shares of the questions in doubt to try, besides none and all."""
 ALWAYS = 1e9
@@ -56,7 +75,9 @@ class Fitting:
     leaf: int = 8
     """Minimum number of questions in a leaf."""
     prices: int = 14
-    """Prices to try, besides 0."""
+    """Prices to try first, besides 0."""
+    between: int = 8
+    """At most so many more, where the mean spend changes most."""
     seed: int = 0
 
 
@@ -68,6 +89,31 @@ class PriceOutcome(NamedTuple):
     utility: float
     tokens: float
     retrievals: float
+
+
+class Chosen(NamedTuple):
+    """What a budget buys best: one price, or two for shares of the questions."""
+
+    cheap: PriceOutcome
+    dear: PriceOutcome
+    """The same where the budget takes one price."""
+    share: float
+    """Of the questions that take `dear`."""
+
+    @property
+    def utility(self) -> float:
+        return self._mean(self.cheap.utility, self.dear.utility)
+
+    @property
+    def tokens(self) -> float:
+        return self._mean(self.cheap.tokens, self.dear.tokens)
+
+    @property
+    def retrievals(self) -> float:
+        return self._mean(self.cheap.retrievals, self.dear.retrievals)
+
+    def _mean(self, cheap: float, dear: float) -> float:
+        return cheap + self.share * (dear - cheap)
 
 
 class LearnedPolicy(NamedTuple):
@@ -113,10 +159,21 @@ def fit(
         "estimator": f"out of bag, {fitting.trees} trees",
     }
     its = {"workflow": workflow, "reader": reader, "budget": budget}
-    found = value_file(chosen, utility=utility, cached=cached).model_copy(
+    found = mixed_file(chosen, utility=utility, cached=cached, seed=fitting.seed).model_copy(
         update={**its, "plans": plans([*paths, *adapt], fitting), "learned": figures}
     )
     return LearnedPolicy(found, outcomes)
+
+
+def mixed_file(chosen: Chosen, *, utility: str, cached: float = 1.0, seed: int = 0) -> ValueFile:
+    """The policy of a budget, without the names of workflow and reader."""
+    found = value_file(chosen.cheap, utility=utility, cached=cached)
+    if not chosen.share:
+        return found
+    dear = OtherPrice(
+        share=chosen.share, seed=seed, price=chosen.dear.price, heads=chosen.dear.heads
+    )
+    return found.model_copy(update={"budget": chosen.tokens, "other": dear})
 
 
 def value_file(outcome: PriceOutcome, *, utility: str, cached: float = 1.0) -> ValueFile:
@@ -168,23 +225,47 @@ def try_prices(
     typical = float(np.mean([path.stops[-1].tokens - path.stops[0].tokens for path in like]))
     highest = 4.0 / max(1.0, typical)
     prices = [0.0, *np.geomspace(highest / 1000, highest, fitting.prices)]
-    return [learn(paths, float(price), fitting, adapt=adapt) for price in prices]
+    found = [learn(paths, float(price), fitting, adapt=adapt) for price in prices]
+    for _ in range(fitting.between):
+        place = _widest_gap(found)
+        if place is None:
+            break
+        price = (found[place].price * found[place + 1].price) ** 0.5
+        found.insert(place + 1, learn(paths, price, fitting, adapt=adapt))
+    return found
 
 
-def choose(outcomes: Sequence[PriceOutcome], budget: float) -> PriceOutcome:
-    """The outcome of highest utility within the budget.
+def _widest_gap(outcomes: Sequence[PriceOutcome]) -> int | None:
+    """The place of the price after which the mean tokens change most; None if they change little
+    everywhere, or at two prices that are close."""
+    tokens = [each.tokens for each in outcomes]
+    gaps = {
+        abs(tokens[place] - tokens[place + 1]): place
+        for place, (one, other) in enumerate(pairwise(outcomes))
+        if one.price and other.price > CLOSE * one.price
+    }
+    widest = max(gaps, default=0.0)
+    return gaps[widest] if widest > GAP * (max(tokens) - min(tokens)) else None
+
+
+def choose(outcomes: Sequence[PriceOutcome], budget: float) -> Chosen:
+    """The outcome, or the mixture of two, of highest utility within the budget.
 
     Raises:
         UsageError: no outcome is within the budget.
     """
-    within = [each for each in outcomes if each.tokens <= budget]
-    if not within:
-        least = min(each.tokens for each in outcomes)
+    at = {(each.tokens, each.utility): each for each in outcomes}
+    hull = [at[point] for point in upper_hull([*at])]
+    if hull[0].tokens > budget:
         raise UsageError(
             f"a budget of {budget:g} tokens per question is too small: the least that answering "
-            f"takes with these signals is {least:.0f}"
+            f"takes with these signals is {hull[0].tokens:.0f}"
         )
-    return max(within, key=lambda each: (each.utility, -each.tokens))
+    for cheap, dear in pairwise(hull):
+        if budget < dear.tokens:
+            share = (budget - cheap.tokens) / (dear.tokens - cheap.tokens)
+            return Chosen(cheap, dear, floor(share * SHARES) / SHARES)
+    return Chosen(hull[-1], hull[-1], 0.0)
 
 
 def learn(

@@ -2,11 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from random import Random
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field
 
-from hopscope.runtime.types import Record
+from hopscope.runtime.types import Record, digest
 from hopscope.tracing.learned.files import LearnedFile
 from hopscope.tracing.learned.forest import Forest
 from hopscope.tracing.signals.gathering import Stage
@@ -90,6 +91,20 @@ class RetrievalPlan(Record):
     """Added tokens."""
 
 
+class OtherPrice(Record):
+    """A second price, for a share of the questions, so that the mean spend meets the budget."""
+
+    share: float = Field(gt=0, lt=1)
+    seed: int
+    """Of the draws."""
+    price: float = Field(ge=0)
+    heads: tuple[Head, ...] = Field(min_length=1)
+
+    def takes(self, question: str) -> bool:
+        """The same question always has the same price."""
+        return Random(digest(str(self.seed), question)).random() < self.share
+
+
 class ValueFile(LearnedFile):
     """A learned policy of the value of information."""
 
@@ -110,8 +125,16 @@ class ValueFile(LearnedFile):
 
     always: bool | None = None
     """True if it always retrieves, because no price keeps its promise."""
+    other: OtherPrice | None = None
     plans: tuple[RetrievalPlan, ...] = ()
     """By number of retrievals, from 1."""
+
+    def drawn(self, question: str) -> Self:
+        """With the price of this question, and no other."""
+        if self.other is None:
+            return self
+        its = self.other if self.other.takes(question) else self
+        return self.model_copy(update={"price": its.price, "heads": its.heads, "other": None})
 
     def head(self, retrievals: int) -> Head:
         return self.heads[min(retrievals, len(self.heads) - 1)]

@@ -37,19 +37,28 @@ class ValuePolicy:
     def name(self) -> str:
         return f"value:{self.label}"
 
+    def _drawn(self, priced: ValueFile) -> str:
+        """Of two prices, which share of the questions has this one."""
+        if self.file.other is None:
+            return ""
+        other = self.file.other
+        share = other.share if priced.price == other.price else 1 - other.share
+        return f", at the price drawn for {share:.0%} of the questions"
+
     def decide(self, moment: Moment, reader: Reader) -> Decision:
         if self.file.always:
             reason = f"no price keeps the promise {self.file.promise}: it always retrieves"
             return Decision(policy=self.name, retrieve=True, reason=reason)
         if any(step.declined for step in moment.steps):
             return Decision(policy=self.name, retrieve=False, reason=FINAL)
-        head = self.file.head(moment.retrievals)
+        file = self.file.drawn(moment.question.text)
+        head = file.head(moment.retrievals)
         known: dict[str, float] = {}
         remembering = CachedReader(reader)  # the draft is needed by two stages
         for staged in head.stages:
             known |= gather(staged.stage, moment, remembering)
-            predicted = staged.predict(head.inputs(known, self.file.signals))
-            price = self.file.price * predicted.cost
+            predicted = staged.predict(head.inputs(known, file.signals))
+            price = file.price * predicted.cost
             if abs(predicted.gain - price) >= staged.doubt:
                 break
         worth = predicted.gain > price
@@ -58,14 +67,14 @@ class ValuePolicy:
             policy=self.name,
             retrieve=worth,
             reason=f"gain {predicted.gain:+.3f} {sign} {price:.3f} for {predicted.cost:.0f} "
-            f"tokens, by signals up to {staged.stage!r}",
+            f"tokens, by signals up to {staged.stage!r}{self._drawn(file)}",
             stage=staged.stage,
             signals=known,
             gain=predicted.gain,
             low=predicted.low,
             high=predicted.high,
             cost=predicted.cost,
-            price=self.file.price,
+            price=file.price,
         )
 
 

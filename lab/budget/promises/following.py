@@ -1,6 +1,6 @@
 """What learned policies do on paths, from the signals that the paths hold; no model is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,21 +33,31 @@ def follow(file: ValueFile, paths: Sequence[Path]) -> Followed:
     stops = np.array([path.retrievals for path in paths], np.intp)
     asked = np.zeros(count)
     seen: list[list[dict[str, float]]] = [[] for _ in paths]
-    going = list(range(0 if file.always else count))
-    for t in range(int(stops.max(initial=0))):
-        going = [i for i in going if paths[i].retrievals > t]
-        if not going:
-            break
-        head = file.head(t)
-        decided = _decide(head, file, [paths[i] for i in going], t)
-        asked[going] += decided.asked
-        for i, stages in zip(going, decided.stages, strict=True):
-            names = {name for stage in STAGES[:stages] for name in SIGNALS[stage]}
-            known = paths[i].known[t]
-            seen[i].append({name: known[name] for name in known if name in names})
-        stops[[i for i, worth in zip(going, decided.worth, strict=True) if not worth]] = t
-        going = [i for i, worth in zip(going, decided.worth, strict=True) if worth]
+    for priced, going in _by_price(file, paths):
+        for t in range(int(stops.max(initial=0))):
+            going = [i for i in going if paths[i].retrievals > t]
+            if not going:
+                break
+            decided = _decide(priced.head(t), priced, [paths[i] for i in going], t)
+            asked[going] += decided.asked
+            for i, stages in zip(going, decided.stages, strict=True):
+                names = {name for stage in STAGES[:stages] for name in SIGNALS[stage]}
+                known = paths[i].known[t]
+                seen[i].append({name: known[name] for name in known if name in names})
+            stops[[i for i, worth in zip(going, decided.worth, strict=True) if not worth]] = t
+            going = [i for i, worth in zip(going, decided.worth, strict=True) if worth]
     return Followed(stops, asked, tuple(map(tuple, seen)))
+
+
+def _by_price(file: ValueFile, paths: Sequence[Path]) -> Iterator[tuple[ValueFile, list[int]]]:
+    """The policy at each of its prices, and the places of the paths that it decides about."""
+    if file.always:
+        return
+    places: dict[float, list[int]] = {}
+    for i, path in enumerate(paths):
+        places.setdefault(file.drawn(path.question.text).price, []).append(i)
+    for going in places.values():
+        yield file.drawn(paths[going[0]].question.text), going
 
 
 class _Decided(NamedTuple):
