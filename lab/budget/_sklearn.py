@@ -11,6 +11,7 @@ class Sklearn(NamedTuple):
     IsotonicRegression: Any
     LogisticRegression: Any
     RandomForestRegressor: Any
+    Ridge: Any
 
 
 def sklearn() -> Sklearn:
@@ -21,7 +22,7 @@ def sklearn() -> Sklearn:
     try:
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
         from sklearn.isotonic import IsotonicRegression
-        from sklearn.linear_model import LogisticRegression
+        from sklearn.linear_model import LogisticRegression, Ridge
         from sklearn.tree import DecisionTreeRegressor
     except ImportError:
         raise MissingExtraError("learning a policy", "train") from None
@@ -31,4 +32,5 @@ def sklearn() -> Sklearn:
         IsotonicRegression,
         LogisticRegression,
         RandomForestRegressor,
+        Ridge,
     )

@@ -58,7 +58,7 @@ def share_out(
 
 def options(question: Question, file: ValueFile, reader: Reader, seed: int) -> list[Option]:
     """The options of a question: 0, 1, 2, ... retrievals."""
-    known = signals(Moment(question, seed=seed), reader)
+    known = file.told(question.text) | signals(Moment(question, seed=seed), reader)
     medians = file.heads[0].medians
     inputs = [known.get(name, medians.get(name, 0.0)) for name in file.signals]
     found = [Option(retrievals=0, cost=0.0, value=0.0)]

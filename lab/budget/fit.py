@@ -7,9 +7,11 @@ following the policy from the next point on yields, minus what stopping here yie
 fitted to it. The policy that is followed decides by predictions of trees that did not see the
 question (out of bag, Breiman 1996), so that no gain is counted that is hindsight.
 
-Signals are computed in stages, the free ones first. Those of the next stage are computed if the
-decision is in doubt: if gain minus price is nearer to 0 than a margin, which is chosen for the
-highest utility minus price of all tokens, including those of the signals.
+What the words of a question tell about the retrievals that it needs is a free signal, learned with
+the policy (`lab.budget.classify`). Signals are computed in stages, the free ones first. Those of
+the next stage are computed if the decision is in doubt: if gain minus price is nearer to 0 than a
+margin, which is chosen for the highest utility minus price of all tokens, including those of the
+signals.
 
 Decisions depend on the price of a token, the dual variable of the budget. Prices are tried closer
 to each other where the mean spend changes much from one to the next. Between two of them lies the
@@ -28,10 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from hopscope.lab.budget import classify
 from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.frontier import upper_hull
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.errors import UsageError
+from hopscope.tracing.learned.classifier_file import WordModel
 from hopscope.tracing.learned.forest import Forest, Tree
 from hopscope.tracing.learned.value_file import (
     Bin,
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+INPUTS = (*classify.WORDS, *NAMES)
+"""All signals, those of the first stage first."""
 LEAST = 30
 """Paths needed to learn a separate head; later retrievals share the last one."""
 BINS = 10
@@ -86,6 +92,7 @@ class PriceOutcome(NamedTuple):
 
     price: float
     heads: tuple[Head, ...]
+    words: WordModel
     utility: float
     tokens: float
     retrievals: float
@@ -185,14 +192,15 @@ def value_file(outcome: PriceOutcome, *, utility: str, cached: float = 1.0) -> V
         budget=outcome.tokens,
         price=outcome.price,
         cached=None if cached == 1 else cached,
-        signals=NAMES,
+        signals=INPUTS,
         heads=outcome.heads,
+        words=outcome.words,
     )
 
 
 def plans(paths: Sequence[Path], fitting: Fitting) -> tuple[RetrievalPlan, ...]:
     """Plans of 1, 2, ... retrievals, predicted before the first."""
-    rows = [path for path in paths if path.retrievals]
+    rows, _ = classify.told([path for path in paths if path.retrievals])
     inputs, _ = _matrix([path.known[0] for path in rows])
     found = []
     for wanted in range(1, _depth(paths) + 1):
@@ -225,13 +233,14 @@ def try_prices(
     typical = float(np.mean([path.stops[-1].tokens - path.stops[0].tokens for path in like]))
     highest = 4.0 / max(1.0, typical)
     prices = [0.0, *np.geomspace(highest / 1000, highest, fitting.prices)]
-    found = [learn(paths, float(price), fitting, adapt=adapt) for price in prices]
+    learning = _Learning.of(paths, adapt, fitting)
+    found = [learning.at(float(price)) for price in prices]
     for _ in range(fitting.between):
         place = _widest_gap(found)
         if place is None:
             break
         price = (found[place].price * found[place + 1].price) ** 0.5
-        found.insert(place + 1, learn(paths, price, fitting, adapt=adapt))
+        found.insert(place + 1, learning.at(price))
     return found
 
 
@@ -273,26 +282,42 @@ def learn(
 ) -> PriceOutcome:
     """One head for each number of retrievals, from the last to the first, at one price. The means
     are those of `adapt`, if there are such paths."""
-    first = len(paths) if adapt else 0
-    paths = [*paths, *adapt]
-    # The results of following the policy after the present retrieval.
-    ends = [_Ends(path.stops[-1].utility, path.stops[-1].tokens, path.retrievals) for path in paths]
-    after = _Ends(*(np.array(column, float) for column in zip(*ends, strict=True)))
-    heads: list[Head] = []
-    for t in reversed(range(_depth(paths))):
-        rows = np.array([i for i, path in enumerate(paths) if path.retrievals > t])
-        going = [paths[i] for i in rows]
-        here = _Ends(
-            np.array([path.stops[t].utility for path in going]),
-            np.array([path.stops[t].tokens for path in going], float),
-            np.full(len(rows), float(t)),
-        )
-        head, chosen = _fit_head(going, t, here, after.at(rows), price, fitting)
-        for column, new in zip(after, chosen, strict=True):
-            column[rows] = new
-        heads.append(head)
-    utility, tokens, retrievals = (float(column[first:].mean()) for column in after)
-    return PriceOutcome(price, tuple(reversed(heads)), utility, tokens, retrievals)
+    return _Learning.of(paths, adapt, fitting).at(price)
+
+
+class _Learning(NamedTuple):
+    paths: list[Path]
+    """With the signals from words."""
+    words: WordModel
+    first: int
+    """Of those that figures are for."""
+    fitting: Fitting
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], adapt: Sequence[Path], fitting: Fitting) -> "_Learning":
+        both = [*paths, *adapt]
+        return cls(*classify.told(both), len(paths) if adapt else 0, fitting)
+
+    def at(self, price: float) -> PriceOutcome:
+        # The results of following the policy after the present retrieval.
+        lasts = [(path.stops[-1], path.retrievals) for path in self.paths]
+        ends = [_Ends(stop.utility, stop.tokens, count) for stop, count in lasts]
+        after = _Ends(*(np.array(column, float) for column in zip(*ends, strict=True)))
+        heads: list[Head] = []
+        for t in reversed(range(_depth(self.paths))):
+            rows = np.array([i for i, path in enumerate(self.paths) if path.retrievals > t])
+            going = [self.paths[i] for i in rows]
+            here = _Ends(
+                np.array([path.stops[t].utility for path in going]),
+                np.array([path.stops[t].tokens for path in going], float),
+                np.full(len(rows), float(t)),
+            )
+            head, chosen = _fit_head(going, t, here, after.at(rows), price, self.fitting)
+            for column, new in zip(after, chosen, strict=True):
+                column[rows] = new
+            heads.append(head)
+        utility, tokens, retrievals = (float(column[self.first :].mean()) for column in after)
+        return PriceOutcome(price, tuple(reversed(heads)), self.words, utility, tokens, retrievals)
 
 
 class _Ends(NamedTuple):
@@ -356,7 +381,7 @@ class _Fitted(NamedTuple):
 
 def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, fitting: Fitting) -> _Fitted:
     seen = STAGES[: STAGES.index(stage) + 1]
-    known = inputs[:, : sum(len(SIGNALS[each]) for each in seen)]
+    known = inputs[:, : len(classify.WORDS) + sum(len(SIGNALS[each]) for each in seen)]
     grown = _grow(known, gain, fitting)
     # How much is spent varies little: one tree that is too small to remember a question.
     spent = sklearn().DecisionTreeRegressor(
@@ -373,9 +398,9 @@ def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, fitting: F
 
 def _matrix(known: Sequence[dict[str, float]]) -> tuple[Any, dict[str, float]]:
     """One row for each; the median replaces unknown signals."""
-    present = {name: [row[name] for row in known if name in row] for name in NAMES}
+    present = {name: [row[name] for row in known if name in row] for name in INPUTS}
     medians = {name: float(np.median(values)) for name, values in present.items() if values}
-    rows = [[row.get(name, medians.get(name, 0.0)) for name in NAMES] for row in known]
+    rows = [[row.get(name, medians.get(name, 0.0)) for name in INPUTS] for row in known]
     return np.array(rows, np.float32), medians
 
 

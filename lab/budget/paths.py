@@ -6,7 +6,7 @@ own end. A policy that refuses one retrieval ends the loop of `ircot`, `iter_ret
 refuses all later searches, too, as `value` does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import Field, model_validator
@@ -52,6 +52,10 @@ class Path(Record):
         if not len(self.known) == len(self.asked) == len(self.stops) - 1:
             raise ValueError("a path has signals before each retrieval, and one more stop")
         return self
+
+    def with_signals(self, more: Mapping[str, float]) -> "Path":
+        """With more signals, the same before each retrieval."""
+        return self.model_copy(update={"known": tuple({**each, **more} for each in self.known)})
 
     @property
     def retrievals(self) -> int:

@@ -1,12 +1,14 @@
-"""The file of a linear model over the words of a question."""
+"""Linear models over the words of a question: the file of a classifier, and part of `value`'s."""
 
 import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import exp
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from hopscope.runtime.types import Record
 from hopscope.tracing.learned.files import LearnedFile
 
 WORD = re.compile(r"\w+")
@@ -16,6 +18,34 @@ def terms(question: str) -> set[str]:
     """The words and pairs of neighbouring words of a question, in lower case."""
     words = WORD.findall(question.lower())
     return {*words, *(f"{a} {b}" for a, b in pairwise(words))}
+
+
+Weights = Mapping[str, Sequence[float]]
+"""By term, one for each output."""
+
+
+def scores(question: str, intercepts: Sequence[float], weights: Weights) -> list[float]:
+    """The intercepts plus the weights of the question's terms."""
+    known = [weights[term] for term in sorted(terms(question)) if term in weights]
+    return [sum(row) for row in zip(intercepts, *known, strict=True)]
+
+
+class WordModel(Record):
+    """Numbers predicted from the terms of a question."""
+
+    names: tuple[str, ...]
+    intercepts: tuple[float, ...]
+    weights: dict[str, tuple[float, ...]]
+    """By term, one weight for each name."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if any(len(row) != len(self.names) for row in (self.intercepts, *self.weights.values())):
+            raise ValueError("there must be one weight for each name")
+        return self
+
+    def predict(self, question: str) -> dict[str, float]:
+        return dict(zip(self.names, scores(question, self.intercepts, self.weights), strict=True))
 
 
 class ClassifierFile(LearnedFile):
@@ -39,8 +69,7 @@ class ClassifierFile(LearnedFile):
 
     def classify(self, question: str) -> tuple[int, float]:
         """The most probable class and its probability."""
-        known = [self.weights[term] for term in terms(question) if term in self.weights]
-        scores = [sum(row) for row in zip(self.intercepts, *known, strict=True)]
-        chances = [exp(score - max(scores)) for score in scores]
-        best = max(range(len(scores)), key=scores.__getitem__)
+        found = scores(question, self.intercepts, self.weights)
+        chances = [exp(score - max(found)) for score in found]
+        best = max(range(len(found)), key=found.__getitem__)
         return self.classes[best], chances[best] / sum(chances)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, Self
 from pydantic import Field
 
 from hopscope.runtime.types import Record, digest
+from hopscope.tracing.learned.classifier_file import WordModel
 from hopscope.tracing.learned.files import LearnedFile
 from hopscope.tracing.learned.forest import Forest
 from hopscope.tracing.signals.gathering import Stage
@@ -123,11 +124,17 @@ class ValueFile(LearnedFile):
     heads: tuple[Head, ...] = Field(min_length=1)
     """By retrievals done; the last one holds for all after it."""
 
+    words: WordModel | None = None
+    """Signals from the words of the question."""
     always: bool | None = None
     """True if it always retrieves, because no price keeps its promise."""
     other: OtherPrice | None = None
     plans: tuple[RetrievalPlan, ...] = ()
     """By number of retrievals, from 1."""
+
+    def told(self, question: str) -> dict[str, float]:
+        """The signals from the words of a question."""
+        return {} if self.words is None else self.words.predict(question)
 
     def drawn(self, question: str) -> Self:
         """With the price of this question, and no other."""

@@ -53,7 +53,7 @@ class ValuePolicy:
             return Decision(policy=self.name, retrieve=False, reason=FINAL)
         file = self.file.drawn(moment.question.text)
         head = file.head(moment.retrievals)
-        known: dict[str, float] = {}
+        known = file.told(moment.question.text)
         remembering = CachedReader(reader)  # the draft is needed by two stages
         for staged in head.stages:
             known |= gather(staged.stage, moment, remembering)

@@ -68,7 +68,8 @@ class _Decided(NamedTuple):
 
 
 def _decide(head: Head, file: ValueFile, paths: Sequence[Path], t: int) -> _Decided:
-    inputs = np.array([head.inputs(path.known[t], file.signals) for path in paths], np.float32)
+    known = [path.known[t] | file.told(path.question.text) for path in paths]
+    inputs = np.array([head.inputs(each, file.signals) for each in known], np.float32)
     worth = np.zeros(len(paths), bool)
     asked = np.zeros(len(paths))
     stages = np.zeros(len(paths), np.intp)

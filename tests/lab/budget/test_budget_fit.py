@@ -22,6 +22,7 @@ from hopscope.lab.budget.paths import Path, Stop
 from hopscope.lab.budget.promises.following import follow
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Question
+from hopscope.tracing.learned.classifier_file import WordModel
 from hopscope.tracing.learned.files import read
 from hopscope.tracing.learned.value_file import GainPrediction, ValueFile
 from hopscope.tracing.signals.gathering import Stage
@@ -185,9 +186,10 @@ def test_the_same_seed_learns_the_same(outcomes: list[PriceOutcome]) -> None:
     assert learn(PATHS, outcomes[1].price, QUICK) == outcomes[1]
 
 
+NO_WORDS = WordModel(names=(), intercepts=(), weights={})
 OUTCOMES = st.lists(
     st.builds(
-        lambda utility, tokens: PriceOutcome(0.0, (), utility, tokens, 0.0),
+        lambda utility, tokens: PriceOutcome(0.0, (), NO_WORDS, utility, tokens, 0.0),
         st.floats(0, 1),
         st.floats(10, 1000),
     ),
