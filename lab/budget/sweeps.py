@@ -6,6 +6,7 @@ other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -37,6 +38,8 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "flare": ("0.2", "0.4", "0.6", "0.8", "0.9", "0.95", "0.99"),
     "grogu": ("-0.2", "0.0", "0.05", "0.1", "0.3", "0.6"),
 }
+BUDGETS = 20
+"""Of `value`."""
 TASR = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -165,12 +168,16 @@ Settings = list[tuple[str, Policy]]
 
 
 def _value(paths: Sequence[Path], fitting: Fitting) -> Settings:
-    """At each price that was tried."""
+    """At budgets from the least to the largest that is of use, as `fit` learns it for each."""
     outcomes = fit.try_prices(paths, fitting)
-    return [
-        (str(rank), ValuePolicy(fit.value_file(outcome, utility=""), f"price {rank}"))
-        for rank, outcome in enumerate(outcomes)
-    ]
+    least = min(each.tokens for each in outcomes)
+    most = fit.choose(outcomes, inf).tokens
+    found: Settings = []
+    for rank, budget in enumerate(np.linspace(least, most, BUDGETS).tolist()):
+        chosen = fit.choose(outcomes, max(least, budget))
+        file = fit.mixed_file(chosen, utility="", seed=fitting.seed)
+        found.append((str(rank), ValuePolicy(file, f"budget {rank}")))
+    return found
 
 
 def _tasr(paths: Sequence[Path], fitting: Fitting) -> Settings:

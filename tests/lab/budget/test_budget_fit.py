@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hopscope.lab.budget.classify import told
 from hopscope.lab.budget.fit import (
     Fitting,
     PriceOutcome,
@@ -16,10 +17,11 @@ from hopscope.lab.budget.fit import (
     choose,
     fit,
     learn,
+    mixed_file,
     try_prices,
 )
 from hopscope.lab.budget.paths import Path, Stop
-from hopscope.lab.budget.promises.following import follow
+from hopscope.lab.budget.promises.following import follow, measures
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Question
 from hopscope.tracing.learned.classifier_file import WordModel
@@ -155,6 +157,62 @@ def test_more_budget_never_lowers_the_value_on_the_questions_learned_from(
 @pytest.mark.parametrize("budget", [160, 200, 300])
 def test_the_mean_spend_is_within_the_budget(outcomes: list[PriceOutcome], budget: float) -> None:
     assert choose(outcomes, budget).tokens <= budget
+
+
+def test_a_budget_between_two_prices_is_used_by_a_share_of_each(
+    outcomes: list[PriceOutcome],
+) -> None:
+    """The best use of a budget lies on the line between two prices."""
+    spent = sorted(each.tokens for each in outcomes)
+    budget = 0.6 * spent[0] + 0.4 * spent[-1]
+    chosen = choose(outcomes, budget)
+    assert 0 < chosen.share < 1
+    assert chosen.tokens == pytest.approx(budget, rel=1e-3)
+    assert chosen.cheap.utility < chosen.utility < chosen.dear.utility
+    file = mixed_file(chosen, utility="")
+    many = [path(i, i % 4) for i in range(1000)]
+    followed = follow(file, many)
+    tokens = measures(many, followed.stops, followed.asked)["tokens"]
+    assert tokens.mean() == pytest.approx(budget, rel=0.1)
+    texts = [each.question.text for each in many]
+    taken = [file.drawn(text).price == chosen.dear.price for text in texts]
+    assert np.mean(taken) == pytest.approx(chosen.share, abs=0.05)
+    assert [file.drawn(text).price == chosen.dear.price for text in texts] == taken
+    assert ValueFile.model_validate_json(file.model_dump_json()) == file
+
+
+def test_prices_lie_closer_where_the_spending_jumps() -> None:
+    few = try_prices(PATHS, replace(QUICK, between=0))
+    more = try_prices(PATHS, replace(QUICK, between=3))
+    assert len(few) < len(more) <= len(few) + 3
+    assert {each.price for each in few} < {each.price for each in more}
+    assert [each.price for each in more] == sorted(each.price for each in more)
+
+
+def asked(number: int, hops: int) -> Path:
+    """Only its words tell how many retrievals the question needs."""
+    text = "Who is " + "the friend of " * max(0, hops - 1) + f"N{number}" * min(1, hops) + "?"
+    bare = path(number, hops, told=False, draft=400)
+    return bare.model_copy(update={"question": Question(text=text + f" q{number}")})
+
+
+def test_the_words_of_a_question_tell_what_it_needs() -> None:
+    paths = [asked(i, 1 + i % 2) for i in range(120)]
+    learned, model = told(paths)
+    needed = np.array([each.known[0]["needed"] for each in learned])
+    assert np.corrcoef(needed, [each.best for each in paths])[0, 1] > 0.9
+    assert model.predict("Who is the friend of Nobody?")["needed"] > 1.7
+    assert model.predict("Who is Nobody?")["needed"] < 1.3
+    found = learn(paths, 0.003, QUICK)
+    assert found.utility == pytest.approx(1.0, abs=0.02)
+    assert found.tokens == pytest.approx(50 + 150, abs=5), "what the oracle spends"
+
+
+def test_words_that_tell_nothing_are_no_signal() -> None:
+    """All questions get the same number, and so none tells which part it was left out of."""
+    learned, model = told(PATHS)
+    assert {each.known[0]["needed"] for each in learned} == {1.5}
+    assert model.predict("anything") == {"wanted": 3.0, "needed": 1.5}
 
 
 def test_a_budget_that_pays_for_nothing_is_refused(outcomes: list[PriceOutcome]) -> None:

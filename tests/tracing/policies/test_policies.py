@@ -16,9 +16,9 @@ from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import Decision, Exchange, Hit, Question
 from hopscope.tracing import policies
 from hopscope.tracing.learned.calibration import Calibration
-from hopscope.tracing.learned.classifier_file import ClassifierFile
+from hopscope.tracing.learned.classifier_file import ClassifierFile, WordModel
 from hopscope.tracing.learned.forest import Forest, Tree
-from hopscope.tracing.learned.value_file import Bin, Head, StageModel, ValueFile
+from hopscope.tracing.learned.value_file import Bin, Head, OtherPrice, StageModel, ValueFile
 from hopscope.tracing.meters.grogu.key_entropy import key_entropy
 from hopscope.tracing.signals.draft import request
 from hopscope.tracing.signals.gathering import NAMES, SIGNALS, STAGES, gather, signals
@@ -278,6 +278,34 @@ def test_value_pays_for_a_draft_only_in_doubt(tmp_path: Path, doubt: float, draf
     assert decision.stage == ("draft" if drafts else "free")
     assert ("draft_words" in decision.signals) is bool(drafts)
     assert decision.gain == pytest.approx(0.1 if drafts else 0.5)
+
+
+def test_value_draws_one_of_two_prices_for_a_question(tmp_path: Path) -> None:
+    """The same one at each decision about it, and the reason says so."""
+    [head] = ValueFile.model_validate_json(value_file(tmp_path, 0.0).read_bytes()).heads
+    prices = set()
+    for seed in range(20):
+        other = OtherPrice(share=0.3, seed=seed, price=0.008, heads=(head,))
+        policy = f"value:{value_file(tmp_path, 0.0, other=other)}"
+        decision = decide(policy, START, sure(0.9))
+        assert decision == decide(policy, START, sure(0.9))
+        share = "30%" if decision.price == 0.008 else "70%"
+        assert decision.reason.endswith(f", at the price drawn for {share} of the questions")
+        assert decision.retrieve == (decision.price == 0.002)
+        prices.add(decision.price)
+    assert prices == {0.002, 0.008}
+
+
+def test_value_goes_by_the_words_of_the_question(tmp_path: Path) -> None:
+    """The stump predicts a gain of 0.1 for few retrievals needed, else of 0.6."""
+    [head] = ValueFile.model_validate_json(value_file(tmp_path).read_bytes()).heads
+    by_words = head.model_copy(update={"stages": head.stages[1:]})
+    for needed, gain in ((0.4, 0.1), (0.9, 0.6)):
+        words = WordModel(names=("needed",), intercepts=(needed,), weights={})
+        file = value_file(tmp_path, signals=("needed",), heads=(by_words,), words=words)
+        decision = decide(f"value:{file}", START, sure(0.9))
+        assert decision.signals["needed"] == needed
+        assert decision.gain == pytest.approx(gain)
 
 
 def classifier_file(tmp_path: Path, **changes: object) -> Path:
