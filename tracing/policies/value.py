@@ -6,7 +6,8 @@ price.
 The gain is that of stopping at the best later point instead of here, in correctness or SePer, and
 not of the next retrieval alone: the first hop of a chain earns nothing by itself. Trees predict it
 from signals without gold (`tracing.signals`); `hopscope budget fit` fits them backward over stored
-runs. The price is set so that the mean spend of those runs meets the budget.
+runs. The price is set so that the mean spend of those runs meets the budget. Where that takes two
+prices, each question has one of them, drawn by its text.
 
 Signals cost, too. Free signals come first; the reader writes a draft, and then drafts are compared,
 only if the decision is in doubt, by margins that are fitted as well.
