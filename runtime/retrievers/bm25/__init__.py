@@ -16,7 +16,6 @@ from typing import Any
 
 import bm25s
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from hopscope import __version__
@@ -27,6 +26,7 @@ from hopscope.runtime.indexes.phases import Progress, silent
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.bm25 import _english
 from hopscope.runtime.retrievers.bm25._postings import Postings
+from hopscope.runtime.retrievers.bm25._scores import Scorer
 from hopscope.runtime.types import Hit, Passage
 
 KIND = "bm25"
@@ -37,8 +37,6 @@ _DAMAGE = (
     MemoryError, SyntaxError, TokenError,
 )  # fmt: skip
 """Errors of reading a file with flipped bits; the header of an array is Python."""
-SAMPLED = 64
-"""The selection first samples one of so many scores."""
 
 
 class Bm25:
@@ -48,7 +46,7 @@ class Bm25:
         self, name: str, fingerprint: str, passages: Sequence[Passage], index: Any
     ) -> None:
         self._passages = passages
-        self._index = index
+        self._scorer = Scorer(index)
         self._name = _name(name, fingerprint, k1=index.k1, b=index.b)
 
     @property
@@ -68,16 +66,17 @@ class Bm25:
         Raises:
             IndexMismatchError: the index on disk is damaged.
         """
-        return [self._hits(query, k) for query in queries]
-
-    def _hits(self, query: str, k: int) -> list[Hit]:
-        numbers = self._index.get_tokens_ids(_english.terms(query))
-        if not numbers or k < 1:
-            return []
+        if k < 1:
+            return [[] for _ in queries]
         try:
-            scores = self._index.get_scores_from_ids(numbers)
-            best = [(int(at), float(scores[at])) for at in _best(scores, k)]
-            return [Hit(passage=self._sourced(at), score=score) for at, score in best]
+            found = self._scorer.best([_english.terms(query) for query in queries], k)
+            return [
+                [
+                    Hit(passage=self._sourced(at), score=score)
+                    for at, score in zip(places, scores, strict=True)
+                ]
+                for places, scores in found
+            ]
         except _DAMAGE as error:  # postings out of range, scores that are NaN
             raise IndexMismatchError(
                 f"{self.name} is damaged: {error}; `hopscope index info FOLDER --verify` names the "
@@ -188,15 +187,3 @@ def _settings(*, k1: JsonValue, b: JsonValue) -> dict[str, JsonValue]:
         "stop_words": list[JsonValue](sorted(_english.STOP_WORDS)),
         "fields": ["title", "text"],
     }
-
-
-def _best(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
-    """Positions of the `k` highest scores above zero, ties in order of position."""
-    # The k-th best score of a sample is a lower bound: few scores above it remain to be compared.
-    sample = scores[::SAMPLED]
-    enough = np.partition(sample, len(sample) - k)[len(sample) - k] if len(sample) > k else 0
-    places = np.flatnonzero(scores >= enough if enough > 0 else scores)
-    if len(places) > k:
-        least = np.partition(scores[places], len(places) - k)[len(places) - k]
-        places = places[scores[places] >= least]
-    return places[np.argsort(-scores[places], kind="stable")][:k]

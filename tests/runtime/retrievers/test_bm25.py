@@ -17,7 +17,7 @@ import pytest
 from hopscope.runtime.errors import CorpusError, IndexMismatchError, UsageError
 from hopscope.runtime.indexes import index_folder
 from hopscope.runtime.retrievers import bm25
-from hopscope.runtime.retrievers.bm25 import _english
+from hopscope.runtime.retrievers.bm25 import _english, _scores
 from hopscope.runtime.types import Passage
 
 CATS = (
@@ -307,11 +307,27 @@ def test_recall_on_real_text_is_lucenes(research_data: Callable[[str], Path]) ->
         assert sum(recalls) / len(recalls) == pytest.approx(expected, abs=0.005)
 
 
+def test_a_batch_ranks_as_its_queries_one_by_one() -> None:
+    """To the last bit: common terms are added another way in a batch, and scores lie in an array
+    that the query before used."""
+    draw = np.random.default_rng(7)
+    ranks = np.minimum(draw.zipf(1.3, (900, 12)), 300)
+    texts = [" ".join(f"w{rank}" for rank in row) for row in ranks]
+    found = bm25.from_passages(
+        [Passage(id=str(at), text=text) for at, text in enumerate(texts)], name="zipf"
+    )
+    queries = [" ".join(text.split()[:5]) for text in texts[:60]] + ["", "w1 w1 w2", "unknown"]
+    for k in (1, 10, 30, 2000):
+        alone = [found.search([query], k=k)[0] for query in queries]
+        assert found.search(queries, k=k) == alone
+        assert found.search(queries[:2], k=k) == alone[:2]
+
+
 @pytest.mark.parametrize("levels", [2, 9, 1_000_000])
-@pytest.mark.parametrize("size", [1, 64, 65, 640, 5000])
+@pytest.mark.parametrize("size", [1, 64, 65, 640, 5000, 6400])
 @pytest.mark.parametrize("k", [1, 10, 78, 6000])
 def test_the_best_are_those_that_sorting_all_gives(levels: int, size: int, k: int) -> None:
     """From few and from many passages, many of equal score or none."""
     scores = np.random.default_rng(size).integers(0, levels, size).astype(np.float32)
     every = sorted(np.flatnonzero(scores), key=lambda at: (-scores[at], at))
-    assert bm25._best(scores, k).tolist() == every[:k]
+    assert _scores.best(scores, k).tolist() == every[:k]
