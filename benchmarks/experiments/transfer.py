@@ -41,7 +41,7 @@ from hopscope.tracing.statistics.intervals import quantiles
 
 Floats = NDArray[np.float64]
 RESAMPLES = 300
-QUICK = Fitting(trees=25, prices=10)
+QUICK = Fitting(trees=25, prices=10, between=0)
 
 
 class Source(NamedTuple):
