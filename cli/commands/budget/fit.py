@@ -76,7 +76,8 @@ def fit(
             help="For value and route, in place of --budget: the least cost that keeps a risk "
             "within a limit with a level of confidence, as in loss<=.02@.95, the accuracy lost "
             "against always retrieving, or the dearest arm; or tokens<=900, steps<=2, "
-            "p90_steps<=3, p95_seconds<=3; repeatable. [env var: "
+            "p90_steps<=3, p95_seconds<=3; repeatable. With --adapt the promise is by half of "
+            "those questions, and for questions like them. [env var: "
             "HOPSCOPE_GUARANTEES, one a line]",
             rich_help_panel=BUDGET,
         ),
@@ -143,10 +144,8 @@ def fit(
             "a router is learned from --outcomes FILE, and other policies from --from EXP"
         )
     if kind is PolicyKind.route:
-        if risks and (budget or adapt or per is Share.set):
-            raise UsageError(
-                "--guarantee is in place of --budget and --budget-per, without --adapt"
-            )
+        if risks and (budget or per is Share.set):
+            raise UsageError("--guarantee is in place of --budget and --budget-per")
         read = outcomes.Reading(
             files,
             outcomes.arms(arms),
@@ -163,11 +162,6 @@ def fit(
         raise UsageError(
             "--guarantee is for value and route, in place of --budget; to limit tokens as well, "
             "give --guarantee 'tokens<=N'"
-        )
-    if risks and adapt:
-        raise UsageError(
-            "--guarantee is without --adapt: a promise takes questions like those to come that the "
-            "policy has not learned from, some hundreds of them"
         )
     tokens = _tokens(budget) if kind is PolicyKind.value and not risks else None
     if not out.absolute().parent.is_dir():
@@ -186,13 +180,12 @@ def fit(
     ]
     render.progress(f"learning from {sum(len(each.paths) for each in walks)} questions")
     settings: dict[str, Any] = {"utility": utility.value, "seed": seed, "source": ", ".join(names)}
-    if adapt:
-        *others, few_walks = walks
-        made = learn(few_walks, kind.value, others=others, tokens=tokens, **settings)
-    elif risks:
-        made = learn_promised(joined(walks), risks, **settings)
+    others = walks[:-1] if adapt else []
+    target = walks[-1] if adapt else joined(walks)
+    if risks:
+        made = learn_promised(target, risks, others=others, **settings)
     else:
-        made = learn(joined(walks), kind.value, tokens=tokens, **settings)
+        made = learn(target, kind.value, others=others, tokens=tokens, **settings)
     policy = made.write(out)
     render.progress("")
     figures: dict[str, Any] = made.learned.learned
@@ -239,10 +232,10 @@ def _fit_route(
     if per is Share.set:
         budgets = budgeting.of_each(budgets, (few or found).sets)
     render.progress(f"learning from {len(found.rows)} questions")
-    source = ", ".join(file.name for file in read.files)
+    source = ", ".join(file.name for file in (*read.files, *([adapt] if adapt else [])))
     fitting = Fitting(seed=seed)
     if risks:
-        file = promised.learn(found, risks, fitting=fitting, source=source)
+        file = promised.learn(found, risks, adapt=few, fitting=fitting, source=source)
     else:
         file = learn(found, budgets=budgets, adapt=few, fitting=fitting, source=source).file
     with whole(out) as unfinished:
@@ -258,7 +251,7 @@ def _fit_route(
         )
     routers.note_outcomes(found.left_out, found.assumed, file.unit)
     if risks:
-        routers.note_repeated(found)
+        routers.note_repeated(few or found)
     render.note(
         f"route policy of {len(found.rows)} questions written to {out}: use it with "
         f"--policy route:{out}"

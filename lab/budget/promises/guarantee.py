@@ -1,7 +1,9 @@
 """Learn a policy of least cost that keeps limits of risk with a level of confidence.
 
 Half of the questions, by a seeded draw, teach the policies, one for each price; the other half is
-for the choice among them (`choosing`). Neither half sees the other.
+for the choice among them (`choosing`). Neither half sees the other. Where others teach as well, of
+another workflow, reader or corpus, both halves are of the questions like those to come: a promise
+holds for questions like those that it was calibrated on. None of these is among the others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +28,8 @@ CAP = 2.0
 took."""
 SHARE = 0.5
 """Of the questions, for learning."""
+FEW = 20
+"""Questions to adapt to that a promise needs at least."""
 
 
 class Halves(NamedTuple):
@@ -45,6 +49,7 @@ def learn_promised(
     walks: Walks,
     risks: Sequence[Risk],
     *,
+    others: Sequence[Walks] = (),
     utility: str = "correctness",
     seed: int = 0,
     source: str = "",
@@ -53,6 +58,8 @@ def learn_promised(
     in several counts once: it must not be on both sides, and is no more evidence.
 
     Args:
+        others: paths of other workflows, readers or corpora to learn from as well, without the
+            questions that are in `walks`.
         utility: what the paths were measured by.
         source: the experiments' names, kept in the file.
 
@@ -63,9 +70,12 @@ def learn_promised(
     for each in walks.paths:
         first.setdefault(each.path.question.text, each.path)
     paths = [*first.values()]
+    foreign = [each.path for other in others for each in other.paths]
+    foreign = [path for path in foreign if path.question.text not in first]
     found = learn(
         paths,
         risks,
+        others=foreign,
         workflow=walks.workflow,
         reader=walks.reader.name,
         utility=utility,
@@ -73,13 +83,14 @@ def learn_promised(
         source=source,
         cached=walks.cached,
     )
-    return LearnedPolicy("value", found, len(paths))
+    return LearnedPolicy("value", found, len(foreign) + len(paths))
 
 
 def learn(
     paths: Sequence[Path],
     risks: Sequence[Risk],
     *,
+    others: Sequence[Path] = (),
     workflow: str,
     reader: str,
     utility: str,
@@ -91,6 +102,8 @@ def learn(
     price does.
 
     Args:
+        paths: like those to come.
+        others: to learn from as well, of other questions.
         cached: what a cached prompt token counts in the paths.
 
     Raises:
@@ -101,7 +114,9 @@ def learn(
     halves = split(len(paths), fitting.seed)
     own = [paths[i] for i in halves.learning]
     rest = [paths[i] for i in halves.calibration]
-    if sum(path.retrievals > 0 for path in own) < fit.LEAST:
+    if others:
+        check_enough(len(paths))
+    elif sum(path.retrievals > 0 for path in own) < fit.LEAST:
         raise UsageError(
             f"{len(paths)} runs are too few for a promise: it learns from one half, in which "
             f"{fit.LEAST} must have a retrieval, and is tested on the other"
@@ -109,7 +124,7 @@ def learn(
     check_measured(risks, measures(paths, np.zeros(len(paths), np.intp), np.zeros(len(paths))))
     files = [
         fit.value_file(each, utility=utility, cached=cached)
-        for each in fit.try_prices(own, fitting)
+        for each in fit.try_prices(others or own, fitting, adapt=own if others else ())
     ]
     learned, found = by_threshold(files, own), by_threshold(files, rest)
     place, promise = promised(
@@ -127,16 +142,29 @@ def learn(
             "workflow": workflow,
             "reader": reader,
             "budget": promise.cost,
-            "plans": fit.plans(own, fitting),
+            "plans": fit.plans([*others, *own], fitting),
             "promise": promise.model_copy(update={"signals": signals}),
             "learned": {
                 "source": source,
-                "questions": len(own),
+                "questions": len(others or own),
+                "adapted_to": len(own) if others else 0,
                 "seed": fitting.seed,
                 "estimator": f"{fitting.trees} trees; the promise is by {len(rest)} others",
             },
         }
     )
+
+
+def check_enough(count: int) -> None:
+    """
+    Raises:
+        UsageError: there are too few questions like those to come for two halves.
+    """
+    if count < FEW:
+        raise UsageError(
+            f"{count} questions to adapt to are too few for a promise, which takes half of them to "
+            f"be calibrated on: give {FEW} at least, and some hundreds for a tight limit"
+        )
 
 
 def check_measured(risks: Sequence[Risk], measured: Iterable[str]) -> None:

@@ -1,6 +1,7 @@
 """Learn a router of least cost that keeps limits of risk with a level of confidence.
 
-As in `guarantee`, one half of the questions teaches and the other is for the choice. The thresholds
+As in `guarantee`, one half of the questions teaches and the other is for the choice; both are of
+those like the ones to come, where others teach as well. The thresholds
 are the router's prices, and the loss is against the dearest arm: what taking it for all questions
 scores, minus what the router scores. The order of tests comes from predictions out of fold.
 """
@@ -14,7 +15,7 @@ from pydantic import JsonValue
 from hopscope.lab.budget.outcomes import UNITS, Outcomes
 from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import LEAST
-from hopscope.lab.budget.promises.guarantee import check_measured, promised, split
+from hopscope.lab.budget.promises.guarantee import check_enough, check_measured, promised, split
 from hopscope.lab.budget.routing.fitting import Fitting, Predicted, asked
 from hopscope.lab.budget.routing.fitting import learn as learn_router
 from hopscope.runtime.errors import UsageError
@@ -29,22 +30,36 @@ def learn(
     outcomes: Outcomes,
     risks: Sequence[Risk],
     *,
+    adapt: Outcomes | None = None,
     fitting: Fitting | None = None,
     source: str = "",
 ) -> RouteFile:
     """Learn from outcomes the cheapest router that keeps all limits; one that takes the dearest arm
     for all questions, if no price does. A question that occurs twice counts once.
 
+    Args:
+        adapt: rows like those to come, if `outcomes` are others. The promise is by one half of
+            them and for questions like them; the other half teaches with `outcomes`, in which their
+            questions do not count.
+
     Raises:
         UsageError: there are too few rows or arms, or a measure with a limit is not in all rows.
         MissingExtraError: scikit-learn is not installed.
     """
     fitting, outcomes = fitting or Fitting(), outcomes.distinct
-    check_measured(risks, ["loss", *measured(outcomes)])
-    halves = split(len(outcomes.rows), fitting.seed)
-    learned = learn_router(outcomes.of(halves.learning), fitting=fitting, source=source)
+    target = outcomes if adapt is None else adapt.distinct
+    check_measured(risks, ["loss", *measured(target)])
+    halves = split(len(target.rows), fitting.seed)
+    taught = target.of(halves.learning)
+    if adapt is None:
+        learned = learn_router(taught, fitting=fitting, source=source)
+    else:
+        check_enough(len(target.rows))
+        known = {row.question for row in target.rows}
+        others = [i for i, row in enumerate(outcomes.rows) if row.question not in known]
+        learned = learn_router(outcomes.of(others), adapt=taught, fitting=fitting, source=source)
     file = learned.file
-    own, rest = (fitted_to(outcomes.of(each), file) for each in halves)
+    own, rest = (fitted_to(target.of(each), file) for each in halves)
     prices = [point.price for point in file.frontier]
     found = by_price(rest, file.predict([asked(row) for row in rest.rows]), prices)
     place, promise = promised(

@@ -139,7 +139,7 @@ def test_money_needs_a_price(tmp_path: Path) -> None:
         (("fit", "--from", "none", "--out", "p.json", "--guarantee", "loss<=.1"), "no experiment"),
         (
             ("fit", "--from", "e", "--adapt", "f", "--out", "p", "--guarantee", "loss<=.1"),
-            "--guarantee is without --adapt",
+            "no experiment",
         ),
         (("fit", "--from", "e", "--adapt", "f", "--out", "p", "--kind", "tasr"), "value and route"),
         (
@@ -303,3 +303,9 @@ def test_a_promise_of_a_router_is_made_checked_and_broken(
     code, told, _ = call(capsys, *checked, others, "--json")
     assert code == 1
     assert json.loads(told)["verdict"] == "broken"
+    moved = ("fit", "--outcomes", learned, "--adapt", others, *promise, "--overwrite")
+    code, told, _ = call(capsys, "budget", *moved)
+    assert code == 0
+    assert "on 100 questions: the policy always retrieves" in told, (
+        "there it is one of another kind"
+    )

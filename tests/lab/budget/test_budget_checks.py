@@ -69,6 +69,33 @@ def test_where_no_price_keeps_the_promise_the_router_takes_the_dearest_arm() -> 
         checking.check_outcomes(file, rows(900, 40))
 
 
+def test_with_rows_to_adapt_to_the_promise_is_for_questions_like_them() -> None:
+    """Confident drafts are right in the others, and wrong in those to come: a promise by the others
+    would be broken."""
+    pytest.importorskip("sklearn")
+    risk, there = Risk.parse("loss<=.05"), rows(600, 200, misled=1.0)
+    file = routers.learn(rows(0, 600), [risk], adapt=there, fitting=QUICK)
+    assert file.promise is not None
+    assert (file.promise.calibrated, file.learned["adapted_to"]) == (100, 100)
+    assert judge(there, file, resamples=100).pooled.shipped.accuracy == pytest.approx(1)
+    alike = routers.learn(rows(0, 300), [risk], adapt=rows(300, 300), fitting=QUICK).promise
+    assert alike is not None
+    assert alike.kept
+    assert alike.calibrated == 150
+    assert alike.cost < alike.cost_always
+
+
+def test_no_question_of_the_calibration_is_learned_from() -> None:
+    """Those of the others that are among the rows to adapt to do not count."""
+    pytest.importorskip("sklearn")
+    file = routers.learn(
+        rows(0, 400), [Risk.parse("loss<=.1")], adapt=rows(300, 100), fitting=QUICK
+    )
+    assert (file.learned["questions"], file.learned["adapted_to"]) == (300, 50)
+    with pytest.raises(UsageError, match=r"^19 questions to adapt to are too few for a promise"):
+        routers.learn(rows(0, 80), [Risk.parse("loss<=.1")], adapt=rows(80, 19), fitting=QUICK)
+
+
 def test_only_what_all_rows_tell_can_have_a_limit() -> None:
     with pytest.raises(UsageError, match="tokens were not measured; there are loss, steps"):
         routers.learn(rows(0, 80), [Risk.parse("tokens<=9")], fitting=QUICK)

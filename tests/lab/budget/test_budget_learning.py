@@ -41,6 +41,15 @@ def test_a_promise_counts_a_question_of_two_experiments_once() -> None:
     assert made.learned.learned["questions"] == 30
 
 
+def test_questions_of_a_promise_are_not_learned_from_in_another_workflow() -> None:
+    """20 of the 70 others are the same questions; what they did elsewhere is no fresh evidence."""
+    pytest.importorskip("sklearn")
+    made = learn_promised(walks(20), parse_all(["loss<=.5"]), others=[walks(70, workflow="flare")])
+    assert isinstance(made.learned, ValueFile)
+    assert made.learned.workflow == "ircot"
+    assert (made.learned.learned["questions"], made.learned.learned["adapted_to"]) == (50, 10)
+
+
 def test_experiments_of_several_readers_or_workflows_need_one_to_adapt_to() -> None:
     """A policy is for one workflow and one reader."""
     with pytest.raises(UsageError, match=r"of the readers new@1, old@1.*--adapt EXP"):

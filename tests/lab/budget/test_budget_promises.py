@@ -1,5 +1,6 @@
 """The choice of a threshold with a promise, and policies learned with one."""
 
+from collections.abc import Sequence
 from pathlib import Path as File
 
 import numpy as np
@@ -25,6 +26,8 @@ pytest.importorskip("sklearn")
 
 LOSS = Risk.parse("loss<=.02@.95")
 QUICK = Fitting(trees=15, leaf=5, prices=2)
+BAGS = Fitting(trees=40, leaf=5, prices=2)
+"""So many trees that one at least has not seen a question, of the fewer that teach here."""
 
 
 def table(losses: np.ndarray, tokens: np.ndarray | None = None) -> RisksByThreshold:
@@ -168,14 +171,15 @@ def path(number: int, *, draft: int = 5) -> Path:
 PATHS = [path(i) for i in range(600)]
 
 
-def learned(*limits: str, paths: list[Path] = PATHS) -> ValueFile:
+def learned(*limits: str, paths: list[Path] = PATHS, others: Sequence[Path] = ()) -> ValueFile:
     return guarantee.learn(
         paths,
         [Risk.parse(limit) for limit in limits],
+        others=others,
         workflow="ircot",
         reader="r@1",
         utility="correctness",
-        fitting=QUICK,
+        fitting=BAGS if others else QUICK,
         source="e",
     )
 
@@ -229,6 +233,18 @@ def test_a_promise_says_that_it_learns_from_one_half_of_the_runs() -> None:
         UsageError, match=r"^50 runs are too few for a promise.*one half, in which 30"
     ):
         learned("loss<=.1", paths=PATHS[:50])
+
+
+def test_with_others_the_promise_is_by_half_of_the_paths_like_those_to_come() -> None:
+    """50 teach and calibrate; alone they would be too few to learn from."""
+    found = learned("loss<=.3@.9", paths=PATHS[:50], others=PATHS[50:200])
+    assert found.promise is not None
+    assert found.promise.calibrated == 25
+    assert (found.learned["questions"], found.learned["adapted_to"]) == (150, 25)
+    assert found.promise.kept
+    assert not (learned("loss<=.02", paths=PATHS[:50], others=PATHS[50:200])).promise.kept
+    with pytest.raises(UsageError, match=r"^19 questions to adapt to are too few for a promise"):
+        learned("loss<=.1", paths=PATHS[:19], others=PATHS[50:200])
 
 
 def test_seconds_that_were_not_measured_have_no_promise() -> None:
