@@ -100,7 +100,9 @@ def entailment(part: EntailmentPart) -> "Entailment":
     return part
 
 
-def policy(part: PolicyPart, *, workflow: str | None, reader_name: str) -> "Policy | None":
+def policy(
+    part: PolicyPart, *, workflow: str | None, reader_name: str, prompts: str | None = None
+) -> "Policy | None":
     """None for `native`, which needs none.
 
     Raises:
@@ -109,7 +111,9 @@ def policy(part: PolicyPart, *, workflow: str | None, reader_name: str) -> "Poli
     if isinstance(part, str):
         from hopscope.api import spending
 
-        return spending.policy(Spec.parse(part), workflow=workflow, reader_name=reader_name)
+        return spending.policy(
+            Spec.parse(part), workflow=workflow, reader_name=reader_name, prompts=prompts
+        )
     _has(part, "policy", ("decide",), "a name", named=False)
     return part
 

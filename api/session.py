@@ -22,6 +22,7 @@ from hopscope.api.presets import Presets
 from hopscope.api.spending import Spending
 from hopscope.runtime.budget.ledger import Limits
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import Hit, Question, Run
 from hopscope.tracing.meters import DEFAULT_METERS
@@ -372,7 +373,12 @@ class Session:
                 entailment=judge,
                 seed=self.seed,
                 capture_content=self.trace_content and captures_content(),
-                policy=given.policy(self.policy, workflow=built.name, reader_name=reader.name),
+                policy=given.policy(
+                    self.policy,
+                    workflow=built.name,
+                    reader_name=reader.name,
+                    prompts=(built.prompts or DEFAULT_PROMPTS).name,
+                ),
                 ledger=self.spending.ledger(reader.name),
             )
             found = answer(

@@ -53,13 +53,15 @@ class Pinned(Record):
         """
         return _ledger(self.limits, self.prices or Prices(), reader_name)
 
-    def policy_for(self, *, workflow: str | None, reader_name: str) -> "Policy | None":
+    def policy_for(
+        self, *, workflow: str | None, reader_name: str, prompts: str | None = None
+    ) -> "Policy | None":
         """
         Raises:
             UsageError: as `policy`, or its file has changed.
         """
         spec = Spec.parse(self.policy)
-        found = policy(spec, workflow=workflow, reader_name=reader_name)
+        found = policy(spec, workflow=workflow, reader_name=reader_name, prompts=prompts)
         if _digest(spec) != self.digest:
             from hopscope.runtime.errors import UsageError
 
@@ -96,8 +98,13 @@ def _ledger(limits: Limits, table: Prices, reader_name: str) -> "Ledger":
     return Ledger(limits, price)
 
 
-def policy(spec: Spec, *, workflow: str | None, reader_name: str) -> "Policy | None":
+def policy(
+    spec: Spec, *, workflow: str | None, reader_name: str, prompts: str | None = None
+) -> "Policy | None":
     """The policy that a spec names; None for `native`, which needs none.
+
+    Args:
+        prompts: the name of the run's set; None if it is not known.
 
     Raises:
         UsageError: there is no such policy, its settings are not those given, or it was learned for
@@ -105,7 +112,8 @@ def policy(spec: Spec, *, workflow: str | None, reader_name: str) -> "Policy | N
     """
     if spec == Spec(parts.NATIVE):
         return None
-    found: Policy = _named(spec, {"workflow": workflow, "reader_name": reader_name})()
+    given = {"workflow": workflow, "reader_name": reader_name, "prompts": prompts}
+    found: Policy = _named(spec, given)()
     return found
 
 
@@ -127,7 +135,7 @@ def check(spec: Spec) -> None:
 
 def _file(spec: Spec) -> Path | None:
     """The file that a policy names."""
-    settings = _named(spec, {"workflow": "", "reader_name": ""}).keywords.values()
+    settings = _named(spec, {"workflow": "", "reader_name": "", "prompts": None}).keywords.values()
     return next((value for value in settings if isinstance(value, Path)), None)
 
 

@@ -32,7 +32,7 @@ class ComponentKind(StrEnum):
 OF_THE_RUN = {
     ComponentKind.rerankers: {"meter", "prompts", "seed"},
     ComponentKind.compressors: {"prompts", "seed"},
-    ComponentKind.policies: {"workflow", "reader_name"},
+    ComponentKind.policies: {"workflow", "reader_name", "prompts"},
 }
 """Options that the run sets, so that users cannot."""
 

@@ -86,4 +86,5 @@ def learn(
         learned = classify.learn(paths, workflow=name, reader=reader, source=source)
     else:
         learned = calibrate(paths, workflow=name, reader=reader, source=source)
+    learned = learned.model_copy(update={"prompts": walks.prompts})
     return LearnedPolicy(kind, learned, len(foreign) + len(paths))

@@ -11,8 +11,8 @@ an arm has none, whether a gold answer of `answers` stands in its text in `predi
 numbers by arm in `steps`, `tokens`, `seconds` or `money`; with a model's price, money follows from
 `input_tokens`, `cached_tokens`, `output_tokens` and `retrievals` by arm. Signals are
 `closed_book_reasoning` (or `reasoning`), `draft` (else the prediction of `none`), `logprobs` and
-`entropies` of the draft's tokens, and numbers by name in `signals`. Other fields are ignored, and
-null is as good as absent.
+`entropies` of the draft's tokens, and numbers by name in `signals`. `prompts` names the set of
+prompts that the arms answered with. Other fields are ignored, and null is as good as absent.
 """
 
 import json
@@ -69,6 +69,8 @@ class OutcomeRow(Record):
     reasoning: str | None = None
     """The closed-book reasoning before it."""
     signals: dict[str, float] = Field(default_factory=dict)
+    prompts: str = ""
+    """The set of prompts that it was answered with; empty if not known."""
 
 
 class Cost(NamedTuple):
@@ -107,6 +109,11 @@ class Outcomes(Record):
     def sets(self) -> tuple[str, ...]:
         """In the order of their first rows."""
         return tuple(dict.fromkeys(row.set for row in self.rows))
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The sets of prompts that rows name."""
+        return tuple(sorted({row.prompts for row in self.rows if row.prompts}))
 
     @property
     def distinct(self) -> "Outcomes":
@@ -291,6 +298,7 @@ class _Line(BaseModel):
     logprobs: list[Annotated[float, Field(le=1e-3)]] = []
     entropies: list[Annotated[float, Field(ge=-1e-3)]] = []
     signals: Annotated[dict[str, float], BeforeValidator(_absent)] = {}
+    prompts: str = ""
 
     def row(self, *, scored: bool) -> OutcomeRow:
         """
@@ -336,6 +344,7 @@ class _Line(BaseModel):
             draft=self.predictions.get("none") if self.draft is None else self.draft,
             reasoning=self.closed_book_reasoning or self.reasoning,
             signals=confidence(self.logprobs, self.entropies) | self.signals,
+            prompts=self.prompts,
         )
 
 

@@ -17,6 +17,7 @@ from hopscope.lab.experiments.arms import component
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.ports import Moment, Reader
+from hopscope.runtime.prompting.template_files import DEFAULT
 from hopscope.runtime.texts.answers import exact_match
 from hopscope.runtime.types import Credit, Run
 from hopscope.store.experiments.records import Arm
@@ -113,6 +114,8 @@ class Walks(NamedTuple):
     workflow: str
     cached: float = 1.0
     """What a cached prompt token counts."""
+    prompts: tuple[str, ...] = ()
+    """The sets of prompts of their runs."""
 
 
 def joined(several: Sequence[Walks]) -> Walks:
@@ -131,7 +134,10 @@ def joined(several: Sequence[Walks]) -> Walks:
                 f"the experiments are of the {what} {', '.join(sorted(names))}, and a policy is "
                 "for one: give --adapt EXP, a few questions of the one to come"
             )
-    return first._replace(paths=tuple(path for each in several for path in each.paths))
+    return first._replace(
+        paths=tuple(path for each in several for path in each.paths),
+        prompts=tuple(sorted({name for each in several for name in each.prompts})),
+    )
 
 
 def of_experiment(
@@ -183,6 +189,7 @@ def of_experiment(
         reader = CachedReader(model, size=200_000)
         credits = store.experiments.credits(experiment, passages=False)
         found: list[Walked] = []
+        prompts: set[str] = set()
         left_out: dict[str, str] = {}
         drafted: list[str] = []
         for number, (run_id, kind) in enumerate(outcomes, start=1):
@@ -199,6 +206,7 @@ def of_experiment(
                 known = shown_credits(credits.get(run.id, []))
                 path = walked(run, reader, utility, known, kind, ended, cached=cached)
                 found.append(path)
+                prompts.add(run.prompts or DEFAULT)
             except UsageError as error:
                 left_out[run.id] = str(error)
     _log.info("")
@@ -213,7 +221,7 @@ def of_experiment(
         _log.warning(f"{len(left_out)} runs are left out, for example: {last}")
     if not found:
         raise UsageError(f"{experiment} has no run of {arm} to learn from")
-    return Walks(tuple(found), reader, arms[arm], cached)
+    return Walks(tuple(found), reader, arms[arm], cached, tuple(sorted(prompts)))
 
 
 def _workflow(arm: Arm) -> Workflow | None:

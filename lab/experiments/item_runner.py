@@ -176,11 +176,14 @@ class ItemRunner:
             options = arm.settings["options"]
             assert isinstance(options, Mapping)
             spending, name = pinned(arm), self.reader.name
+            workflow = self.live.get(arm.label) or parts.rebuilt(component(arm), options)
+            prompts = (workflow.prompts or self.deps.prompts).name
             deps = replace(
                 self.deps,
-                policy=spending.policy_for(workflow=arm.workflow, reader_name=name),
+                policy=spending.policy_for(
+                    workflow=arm.workflow, reader_name=name, prompts=prompts
+                ),
                 ledger=spending.ledger(name),
             )
-            workflow = self.live.get(arm.label) or parts.rebuilt(component(arm), options)
             self._systems[arm.label] = workflow, deps
         return self._systems[arm.label]

@@ -33,6 +33,10 @@ class ClassifierPolicy:
         )
 
 
-def build(*, file: Path, workflow: str | None, reader_name: str) -> Policy:
-    """`workflow` and `reader_name` are the run's; the file must be for these."""
-    return ClassifierPolicy(read(ClassifierFile, file, workflow=workflow, reader=reader_name))
+def build(
+    *, file: Path, workflow: str | None, reader_name: str, prompts: str | None = None
+) -> Policy:
+    """`workflow`, `reader_name` and `prompts` are the run's; the file must be for the first two."""
+    return ClassifierPolicy(
+        read(ClassifierFile, file, workflow=workflow, reader=reader_name, prompts=prompts)
+    )

@@ -50,8 +50,11 @@ def build(
     calibration: Path | None = None,
     workflow: str | None,
     reader_name: str,
+    prompts: str | None = None,
 ) -> Policy:
-    """`workflow` and `reader_name` are the run's; a calibration must be for these."""
+    """`workflow`, `reader_name` and `prompts` are the run's; a calibration must be for the first
+    two."""
     if calibration is None:
         return Tasr(threshold, None)
-    return Tasr(threshold, read(Calibration, calibration, workflow=workflow, reader=reader_name))
+    found = read(Calibration, calibration, workflow=workflow, reader=reader_name, prompts=prompts)
+    return Tasr(threshold, found)

@@ -79,12 +79,15 @@ class ValuePolicy:
         )
 
 
-def build(*, file: Path, workflow: str | None, reader_name: str) -> Policy:
-    """`workflow` and `reader_name` are the run's; the file must be for these."""
-    values = read(ValueFile, file, workflow=workflow, reader=reader_name)
+def build(
+    *, file: Path, workflow: str | None, reader_name: str, prompts: str | None = None
+) -> Policy:
+    """`workflow`, `reader_name` and `prompts` are the run's; the file must be for the first two."""
+    values = read(ValueFile, file, workflow=workflow, reader=reader_name, prompts=prompts)
     return ValuePolicy(values, label(values))
 
 
 def label(file: ValueFile) -> str:
-    """The part of the policy's name that tells files apart; absent fields do not count."""
-    return digest(file.model_dump_json(exclude_none=True))[:8]
+    """The part of the policy's name that tells files apart; absent fields do not count, nor do the
+    prompts, which change no decision."""
+    return digest(file.model_dump_json(exclude_none=True, exclude={"prompts"}))[:8]

@@ -115,4 +115,5 @@ def _check_value(
         [each.path for each in walks.paths],
         source=experiment,
         reader=walks.reader.name,
+        prompts=walks.prompts,
     )

@@ -27,7 +27,7 @@ from hopscope.lab.budget.promises.following import LEAST, follow, measures, samp
 from hopscope.lab.budget.routing.fitting import asked
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
-from hopscope.tracing.learned.files import LearnedFile
+from hopscope.tracing.learned.files import LearnedFile, differing
 from hopscope.tracing.learned.promise import Measure, Promise, RiskBound
 from hopscope.tracing.learned.route_file import RouteFile
 from hopscope.tracing.learned.value_file import ValueFile
@@ -94,16 +94,24 @@ class Check(Record):
     """False if the questions have the name of those that it has learned from."""
     readers: tuple[str, str] | None = None
     """The reader of the promise and that of these runs, if they are two."""
+    prompts: tuple[str, str] | None = None
+    """The prompts of the promise and those of these runs, if they are others."""
 
 
 def check_paths(
-    file: ValueFile, paths: Sequence[Path], *, source: str = "", reader: str = ""
+    file: ValueFile,
+    paths: Sequence[Path],
+    *,
+    source: str = "",
+    reader: str = "",
+    prompts: Sequence[str] = (),
 ) -> Check:
     """A `value` policy on paths of runs that always retrieved.
 
     Args:
         source: the name of their experiment.
         reader: the reader of the runs, which may be another than the policy's.
+        prompts: the sets of prompts of the runs, which may be others than the policy's.
 
     Raises:
         UsageError: the policy has no promise, or a measure with a limit is missing.
@@ -125,7 +133,12 @@ def check_paths(
         fresh=_fresh(file, source),
     )
     other = bool(reader and file.reader) and reader != file.reader
-    return found.model_copy(update={"readers": (file.reader, reader)}) if other else found
+    return found.model_copy(
+        update={
+            "readers": (file.reader, reader) if other else None,
+            "prompts": differing(file.prompts, prompts),
+        }
+    )
 
 
 def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> Check:
@@ -144,7 +157,7 @@ def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> 
     prices = np.array([file.price_of(each.set) for each in questions])
     arms = file.arms_of(utilities, costs, prices)[None]
     found = routers.of_arms(rows, arms, [file.price])
-    return _check(
+    made = _check(
         promise,
         {name: table[0] for name, table in found.values.items()},
         {f"{n} after 0 retrievals": each for n, each in routers.signals(file, questions).items()},
@@ -152,6 +165,7 @@ def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> 
         costs=(found.costs[0], rows.costs[:, -1]),
         fresh=_fresh(file, source),
     )
+    return made.model_copy(update={"prompts": differing(file.prompts, rows.prompts)})
 
 
 def _fresh(file: LearnedFile, source: str) -> bool:

@@ -83,6 +83,7 @@ def learn_promised(
         source=source,
         cached=walks.cached,
     )
+    found = found.model_copy(update={"prompts": walks.prompts})
     return LearnedPolicy("value", found, len(foreign) + len(paths))
 
 

@@ -81,6 +81,9 @@ def checked(check: Check) -> Iterator[str]:
             f"  these runs are by {here}, and the promise is for {promised}, the only reader that "
             "takes the policy: `hopscope budget fit --adapt` makes one for another"
         )
+    if check.prompts is not None:
+        promised, here = check.prompts
+        yield f"  these runs are with {here}, and the promise is for {promised}"
     yield from _drift(check)
 
 

@@ -166,6 +166,7 @@ def learn(
         frontier=tuple(frontier),
         models=tuple(models),
         learned=figures,
+        prompts=outcomes.prompts,
     )
     return Learned(file, found)
 

@@ -184,6 +184,29 @@ def test_runs_by_another_reader_are_checked_and_named() -> None:
     assert "these runs" not in "\n".join(checked(own))
 
 
+def test_runs_with_other_prompts_are_checked_and_named() -> None:
+    """A policy is learned from what a reader does with its prompts. Where they are not known, as in
+    files of earlier editions, nothing is said."""
+    file = value_file("p90_seconds<=5")
+    assert checking.check_paths(file, [path(1.0)] * 30, prompts=["default"]).prompts is None
+    file = file.model_copy(update={"prompts": ("default",)})
+    assert checking.check_paths(file, [path(1.0)] * 30, prompts=["default"]).prompts is None
+    found = checking.check_paths(file, [path(1.0)] * 30, prompts=["/mine#ab12", "x\nkept: y"])
+    told = "\n".join(checked(found))
+    assert "  these runs are with the prompts /mine#ab12, x kept: y, and the promise" in told
+    assert "is for the prompts default\n" in told
+
+
+def test_a_router_knows_the_prompts_that_its_rows_name(router: RouteFile) -> None:
+    assert router.prompts == ()
+    named = [each.model_copy(update={"prompts": "mine#ab12"}) for each in rows(1001, 40).rows]
+    fresh = Outcomes(rows=tuple(named), arms=ARMS, unit="steps")
+    assert checking.check_outcomes(router, fresh).prompts is None
+    router = router.model_copy(update={"prompts": ("default",)})
+    found = checking.check_outcomes(router, fresh).prompts
+    assert found == ("the prompts default", "the prompts mine#ab12")
+
+
 def test_one_of_several_experiments_it_has_learned_from_is_not_fresh() -> None:
     file = value_file("p90_seconds<=5").model_copy(update={"learned": {"source": "a, b"}})
     assert not checking.check_paths(file, [path(1.0)] * 30, source="b").fresh

@@ -23,7 +23,8 @@ def path(number: int) -> Path:
 def walks(count: int, *, workflow: str = "ircot", reader: str = "old@1") -> Walks:
     named = Speaker(lambda _: "nobody")
     named.name = reader
-    return Walks(tuple(Walked(path(n), ()) for n in range(count)), named, workflow)
+    found = tuple(Walked(path(n), ()) for n in range(count))
+    return Walks(found, named, workflow, prompts=(f"of {workflow}",))
 
 
 def test_the_experiments_of_one_workflow_and_reader_are_one_source() -> None:
@@ -46,7 +47,7 @@ def test_questions_of_a_promise_are_not_learned_from_in_another_workflow() -> No
     pytest.importorskip("sklearn")
     made = learn_promised(walks(20), parse_all(["loss<=.5"]), others=[walks(70, workflow="flare")])
     assert isinstance(made.learned, ValueFile)
-    assert made.learned.workflow == "ircot"
+    assert (made.learned.workflow, made.learned.prompts) == ("ircot", ("of ircot",))
     assert (made.learned.learned["questions"], made.learned.learned["adapted_to"]) == (50, 10)
 
 
@@ -65,6 +66,7 @@ def test_a_policy_is_for_the_workflow_and_the_reader_that_it_adapts_to() -> None
     assert isinstance(made.learned, ValueFile)
     assert (made.learned.workflow, made.learned.reader) == ("self_ask", "new@1")
     assert made.learned.learned["adapted_to"] == 20
+    assert made.learned.prompts == ("of self_ask",), "a policy is for the prompts of its runs, too"
     assert made.questions == 110
 
 

@@ -20,6 +20,7 @@ from hopscope.tracing.learned.classifier_file import ClassifierFile, WordModel
 from hopscope.tracing.learned.forest import Forest, Tree
 from hopscope.tracing.learned.value_file import Bin, Head, OtherPrice, StageModel, ValueFile
 from hopscope.tracing.meters.grogu.key_entropy import key_entropy
+from hopscope.tracing.policies.value import ValuePolicy
 from hopscope.tracing.signals.draft import request
 from hopscope.tracing.signals.gathering import NAMES, SIGNALS, STAGES, gather, signals
 from hopscope.tracing.wrappers.cached import CachedReader
@@ -356,6 +357,41 @@ def test_a_policy_for_others_is_refused_with_both_names(
             workflow="ircot",
             reader_name="scripted",
         )
+
+
+@pytest.mark.parametrize(
+    ("learned", "spec"),
+    [
+        (value_file, "value:{}"),
+        (classifier_file, "classifier:{}"),
+        (calibration_file, "tasr:0.25,calibration={}"),
+    ],
+)
+def test_other_prompts_than_those_of_the_runs_are_warned_of(
+    tmp_path: Path, learned: Callable[..., Path], spec: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only where both are known: files of earlier editions do not tell."""
+    for known, here in (((), "default"), (("mine#ab12",), None), (("mine#ab12",), "mine#ab12")):
+        path = learned(tmp_path, prompts=known)
+        text = Spec.parse(spec.format(path))
+        assert policy(text, workflow="ircot", reader_name="scripted", prompts=here)
+        assert not caplog.records
+    assert policy(text, workflow="ircot", reader_name="scripted", prompts="default")
+    [record] = caplog.records
+    assert "runs with the prompts mine#ab12, and these are with the prompts default" in str(
+        record.getMessage()
+    )
+
+
+def test_prompts_do_not_change_the_name_of_a_policy(tmp_path: Path) -> None:
+    """It tells what decides."""
+    names = set()
+    for known in ((), ("mine#ab12",)):
+        text = f"value:{value_file(tmp_path, prompts=known)}"
+        found = policy(Spec.parse(text), workflow="ircot", reader_name="scripted")
+        assert isinstance(found, ValuePolicy)
+        names.add(found.name)
+    assert len(names) == 1
 
 
 @pytest.mark.parametrize("spec", ["classifier:{}", "tasr:0.25,calibration={}"])

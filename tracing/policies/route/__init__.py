@@ -110,6 +110,7 @@ def build(
     price: Annotated[float, Field(ge=0)] | None = None,
     workflow: str,
     reader_name: str,
+    prompts: str | None = None,
 ) -> Policy:
     """
     Args:
@@ -117,6 +118,6 @@ def build(
         set: the name of the questions' set in the outcomes, if they are of one.
         price: the accuracy that a unit of cost must bring, instead of the file's.
     """
-    found = read(RouteFile, file, workflow=workflow, reader=reader_name)
-    label = digest(found.model_dump_json())[:8]
+    found = read(RouteFile, file, workflow=workflow, reader=reader_name, prompts=prompts)
+    label = digest(found.model_dump_json(exclude={"prompts"}))[:8]
     return RoutePolicy(found, label, draft=draft, set=set, price=price)
