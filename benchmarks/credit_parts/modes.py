@@ -16,7 +16,6 @@ from credit_parts.runs import trajectories
 from credit_parts.straightforward import Clock
 from hopscope.runtime.models import linear
 from hopscope.runtime.models.devices import Precision
-from hopscope.runtime.ports import Statement
 from hopscope.runtime.types import Measurement, Run
 
 Credits = Mapping[tuple[str, int], Measurement]
@@ -49,7 +48,7 @@ def available() -> dict[str, Mode]:
 def product(bench: Benchmark, mode: Mode, meters: tuple[str, ...]) -> Product:
     """The product in a mode, warm."""
     found = Product(bench, "trajectory", meters, precision=mode.precision, tolerance=mode.tolerance)
-    found.model.classify([Statement("Which?", "warm", "up")])
+    found.warm()
     return found
 
 

@@ -9,7 +9,7 @@ from credit_parts.straightforward import Clock
 from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.runtime.models.devices import Precision
 from hopscope.runtime.ports import Entailment, Probabilities, Statement
-from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Run
+from hopscope.runtime.types import Generation, GenerationRequest, Measurement, Message, Prompt, Run
 from hopscope.tracing.wrappers.cached import CachedEntailment
 
 
@@ -68,6 +68,12 @@ class Product:
         )
         self._appraiser = Appraiser(self.reader, self.model, measuring)
         self.pairs = 0
+
+    def warm(self) -> None:
+        """Do once what is only done once, with texts that no run shares."""
+        prompt = Prompt(messages=(Message(role="user", content="Which?"),))
+        self.reader.reader.generate([GenerationRequest(prompt=prompt, n=N, max_tokens=4)])
+        self.model.classify([Statement("Which?", "warm", "up")])
 
     def credits(self, found: Run) -> dict[tuple[str, int], float]:
         """The value of each credit, by meter and step."""
