@@ -32,8 +32,9 @@ def build(
         shortcut: the pairs to decide without the model: `none`; `exact`, equal answers;
             `containment`, also a hypothesis that the premise contains.
         precision: `single`; for DeBERTa on the processor two approximations: `bfloat16`, three
-            times as fast where the processor has units for it (AMX); `eight-bits`, whole numbers,
-            about twice as fast and less exact, where it has dot products of them (VNNI).
+            times as fast where the processor has units for its matrices (AMX), half as fast again
+            where it has only dot products of them; `eight-bits`, whole numbers, about twice as fast
+            and less exact, where it has dot products of them (VNNI).
 
     Raises:
         UsageError: the model does not exist, cannot be loaded, or has other classes than
