@@ -111,18 +111,25 @@ def answered(
 
 @contextmanager
 def counted(shapes: list[tuple[int, int]]) -> Iterator[None]:
-    """Keep the shapes of the forward passes inside."""
-    forward = Forwarder.forward
+    """Keep the shapes of the forward passes inside: the rows, and the most tokens of one."""
+    forward, together = Forwarder.forward, Forwarder.together
 
     def counting(self: Forwarder, ids: Any, *rest: Any, **options: Any) -> Any:
         shapes.append(tuple(ids.shape))
         return forward(self, ids, *rest, **options)
 
-    Forwarder.forward = counting  # type: ignore[method-assign]
+    def counting_parts(self: Forwarder, parts: Any, **options: Any) -> Any:
+        if self.joins:
+            rows, columns = zip(*(part.ids.shape for part in parts), strict=True)
+            shapes.append((sum(rows), max(columns)))
+        return together(self, parts, **options)
+
+    changed: Any = Forwarder
+    changed.forward, changed.together = counting, counting_parts
     try:
         yield
     finally:
-        Forwarder.forward = forward  # type: ignore[method-assign]
+        changed.forward, changed.together = forward, together
 
 
 def main() -> None:

@@ -60,8 +60,13 @@ def measure(*, questions: int, rounds: int, workflows: Sequence[str]) -> list[Ta
         folder = Path(name)
         for workflow in workflows:
             ours = {OURS: _ours(workflow, questions, {})}
+            ours[f"{OURS}, {BATCHES[1]} threads"] = _ours(workflow, questions, {}, BATCHES[1])
             if workflow == "ircot":
-                ours[f"{OURS}, reader=false"] = _ours(workflow, questions, {"reader": "false"})
+                chain = {"reader": "false"}
+                ours[f"{OURS}, reader=false"] = _ours(workflow, questions, chain)
+                ours[f"{OURS}, reader=false, {BATCHES[1]} threads"] = _ours(
+                    workflow, questions, chain, BATCHES[1]
+                )
             theirs = {
                 label: _theirs(peer, folder, workflow, questions, batch, thoughts)
                 for label, batch, thoughts in _ways(workflow, questions)
@@ -122,11 +127,11 @@ def imported() -> dict[str, Any]:
 
 
 def _ours(
-    workflow: str, questions: int, options: Mapping[str, str]
+    workflow: str, questions: int, options: Mapping[str, str], threads: int = MOST
 ) -> tuple[Callable[[], None], Turns]:
     kept = Turns()
     asked = _asked(questions)
-    way = Way(threads=min(MOST, questions), continuous=True)
+    way = Way(threads=min(threads, questions), continuous=True)
 
     def turn() -> None:
         shapes: list[tuple[int, int]] = []

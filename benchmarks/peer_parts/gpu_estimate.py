@@ -98,7 +98,7 @@ def counted(questions: int, folder: Path) -> dict[str, Work]:
         folder=folder,
     )
     asked = bench.questions()
-    together: Any = parts.reader("tiny")
+    together: Any = parts.reader(bench.spec)  # whose passes are those of any transformers model
     answered("ircot", Way(min(MOST, questions), True), together, asked)
     own: ForwardCounts = together.forwarded
     runs = trajectories(bench)

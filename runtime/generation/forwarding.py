@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hopscope.runtime.models.llama import Llama, Part
 from hopscope.runtime.types import ForwardCounts
 
 
@@ -24,6 +25,8 @@ class Forwarder:
         accepted = inspect.signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._keeps_logits = "logits_to_keep" in accepted
+        self.joins = isinstance(model, Llama)
+        """Whether a pass takes parts that differ in their numbers of rows and tokens."""
 
     def forward(
         self, ids: Tensor, mask: Tensor, cache: Any, *, keep: int, reused: int = 0
@@ -52,6 +55,16 @@ class Forwarder:
             **options,
         )
         logits: Tensor = out.logits
+        return logits
+
+    def together(self, parts: Sequence[Part], *, reused: int = 0) -> list[Tensor]:
+        """The logits of each part, in one pass if the model joins them."""
+        if not self.joins:
+            self.counted += ForwardCounts(reused=reused)
+            return [self.forward(part.ids, part.mask, part.cache, keep=part.keep) for part in parts]
+        tokens = sum(part.ids.numel() for part in parts)
+        self.counted += ForwardCounts(passes=1, tokens=tokens, reused=reused)
+        logits: list[Tensor] = self.model.together(parts)
         return logits
 
     def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> tuple[Tensor, Tensor]:

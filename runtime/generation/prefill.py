@@ -1,8 +1,9 @@
 """Reads sequences of tokens, except beginnings whose keys and values are cached.
 
 A common prefix is read once: of sequences that share much, the longest goes first; the others
-follow from the point where they differ. A pass is a rectangle: it reads as many tokens of every row
-as of the row with most unread tokens, and so leaves no gap between cached and new tokens.
+follow from the point where they differ. A part of a pass is a rectangle: it reads as many tokens of
+every row as of the row with most unread tokens, and so leaves no gap between cached and new tokens.
+A model that joins parts takes a row in each, and all in one pass; for others each part is a pass.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from hopscope.runtime.generation.caches.roomy import Room
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.prefixes import Match, PrefixTree, Tokens, common
 from hopscope.runtime.models.batches import Size, must_be_alone
+from hopscope.runtime.models.llama import Part
 
 PASS = 32
 """The fixed cost of a pass in tokens: fewer tokens are cheaper to read twice, or in vain, than in a
@@ -59,22 +61,34 @@ class Prefill:
         """Read all sequences, each in one of the passes. A sequence that must be alone has a
         separate pass from its first token."""
         if must_be_alone():
-            return [self._pass(wanted, [i], {}) for i in range(len(wanted))]
+            return [self._pass(wanted, [i]) for i in range(len(wanted))]
+        return self.read_beside(wanted)[0]
+
+    def read_beside(
+        self, wanted: Sequence[UnreadSequence], beside: Sequence[Part] = ()
+    ) -> tuple[list[Pass], list[Tensor]]:
+        """Read all sequences, and compute other parts by the way; the logits of these."""
         if not self.tree.limit:
-            return [self._pass(wanted, list(range(len(wanted))), {})]
+            every = list(range(len(wanted)))
+            whole = [every] if every else []
+            groups = [[i] for i in every] if self._forwarder.joins else whole
+            return self._passed(wanted, groups, {}, beside)
         passes: list[Pass] = []
+        logits: list[Tensor] = []
         left = list(range(len(wanted)))
-        while left:
+        while left or beside:
             matches = {i: self._match(wanted[i]) for i in left}
-            groups = self._next(wanted, left, matches)
+            groups = self._next(wanted, left, matches) if left else []
             left = [i for i in left if not any(i in members for members in groups)]
-            for members in groups:
-                made = self._pass(wanted, members, matches)
-                for row, i in enumerate(members):
+            read, others = self._passed(wanted, groups, matches, beside)
+            beside = ()
+            for made in read:
+                for row, i in enumerate(made.members):
                     ids = wanted[i].ids
                     self.tree.keep(ids, Run(made.cache, row, len(ids)).cut)
-                passes.append(made)
-        return passes
+            passes += read
+            logits += others
+        return passes, logits
 
     def reusable(self, ids: Tokens, earlier: Tokens) -> int:
         """The tokens of a sequence that need not be read again after an earlier one, whose keys and
@@ -108,7 +122,7 @@ class Prefill:
     def alone(self, ids: Tokens) -> Tensor:
         """The logits after a sequence, (1, token), by one pass from its first token: they depend on
         nothing else."""
-        return self._pass([UnreadSequence(ids)], [0], {}).logits[:, -1]
+        return self._pass([UnreadSequence(ids)], [0]).logits[:, -1]
 
     def _match(self, wanted: UnreadSequence) -> Match:
         """The cached part of a sequence, which need not be read."""
@@ -146,7 +160,10 @@ class Prefill:
     def _alike(
         self, wanted: Sequence[UnreadSequence], chosen: list[int], matches: dict[int, Match]
     ) -> list[list[int]]:
-        """Groups of sequences with about equal numbers of unread tokens, each for a pass."""
+        """Groups of sequences with about equal numbers of unread tokens, each for a pass or for a
+        part of one."""
+        if self._forwarder.joins:
+            return [[i] for i in chosen]
         unread = {i: len(wanted[i].ids) - matches[i].tokens for i in chosen}
         groups: list[list[int]] = []
         waste = most = 0
@@ -160,9 +177,34 @@ class Prefill:
             groups[-1].append(i)
         return groups
 
-    def _pass(
+    def _pass(self, wanted: Sequence[UnreadSequence], members: list[int]) -> Pass:
+        """A pass from the first token on."""
+        [made], _ = self._passed(wanted, [members], {})
+        return made
+
+    def _passed(
+        self,
+        wanted: Sequence[UnreadSequence],
+        groups: Sequence[list[int]],
+        matches: dict[int, Match],
+        beside: Sequence[Part] = (),
+    ) -> tuple[list[Pass], list[Tensor]]:
+        """Compute the groups, and other parts; the logits of these."""
+        read = [self._part(wanted, members, matches) for members in groups]
+        parts = [part for part, _ in read]
+        logits = self._forwarder.together(
+            [*parts, *beside], reused=sum(reused for _, reused in read)
+        )
+        passes = [
+            Pass(members, part.cache, part.mask, own)
+            for members, part, own in zip(groups, parts, logits, strict=False)
+        ]
+        return passes, logits[len(parts) :]
+
+    def _part(
         self, wanted: Sequence[UnreadSequence], members: list[int], matches: dict[int, Match]
-    ) -> Pass:
+    ) -> tuple[Part, int]:
+        """A group, and the number of its tokens that are not read again."""
         ids = [wanted[i].ids for i in members]
         at_hand = [matches[i] if matches else Match(0, ()) for i in members]
         columns = max(len(s) - match.tokens for s, match in zip(ids, at_hand, strict=True))
@@ -175,8 +217,7 @@ class Prefill:
             size = Size(past + columns, len(members))
             joined(runs, tokens, cache=cache, room=Room(0), size=size)
         keep = max(wanted[i].logits for i in members)
-        logits = self._forwarder.forward(new, mask, cache, keep=keep, reused=sum(tokens))
-        return Pass(members, cache, mask, logits)
+        return Part(new, mask, cache, keep), sum(tokens)
 
 
 def _worth(cached: int, wanted: UnreadSequence) -> int:

@@ -65,8 +65,8 @@ class PrefixTree:
         return Match(tokens, tuple(runs))
 
     def keep(self, ids: Tokens, cut: Callable[[int, int], Layers]) -> None:
-        """Cache a sequence. `cut` copies the keys and values from one token up to another. The
-        least recently used prefixes make room."""
+        """Cache a sequence. `cut` gives the keys and values from one token up to another, which
+        nobody writes to any more. The least recently used prefixes make room."""
         if not self.limit:
             return
         self._clock += 1
@@ -77,7 +77,8 @@ class PrefixTree:
                 last = self._split(node, shared)
             last.used = self._clock
         if tokens < len(ids):
-            leaf = _Node(ids[tokens:], cut(tokens, len(ids)), last)
+            given = cut(tokens, len(ids))
+            leaf = _Node(ids[tokens:], [(_held(k), _held(v)) for k, v in given], last)
             leaf.used = self._clock
             last.children[ids[tokens]] = leaf
             self.size += leaf.size

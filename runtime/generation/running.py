@@ -1,9 +1,10 @@
 """Rows that are decoded together. Others join between two passes; one that ends makes room.
 
-Reading prompts is a pass of its own, for which the running rows wait. So prompts wait until they
-have together missed as many passes as there are running rows: until then the reading costs more
-turns than it fills, and from then on waiting does. With equal replies of length T, arriving one
-after the other, this reads every sqrt(2 T) passes, which is the optimum.
+A model that joins parts of any size in a pass reads prompts in the pass that draws the next tokens.
+For other models reading is a pass of its own, for which the running rows wait. So prompts wait
+until they have together missed as many passes as there are running rows: until then the reading
+costs more turns than it fills, and from then on waiting does. With equal replies of length T,
+arriving one after the other, this reads every sqrt(2 T) passes, which is the optimum.
 """
 
 from bisect import insort
@@ -28,6 +29,7 @@ from hopscope.runtime.generation.prefill import (
 from hopscope.runtime.generation.prefixes import Tokens
 from hopscope.runtime.generation.sampling import close_calls, distribution, draw, uniform
 from hopscope.runtime.models.batches import Size
+from hopscope.runtime.models.llama import Part
 
 AHEAD = 32
 """Tokens that a running row has room for. A longer reply makes the rows wider on its way; those
@@ -105,21 +107,28 @@ class RunningRows:
             insort(self._waiting, _Waiting(self._passes + place, row), key=lambda each: each.turn)
 
     def step(self) -> None:
-        """Read waiting rows if it is time, then draw a token for each draft."""
-        self._let_in()
+        """Draw a token for each draft, and read waiting rows if it is time."""
+        chosen = self._due()
+        if chosen and not (self._rows and self._forwarder.joins):
+            wanted = [UnreadSequence(row.ids) for row in chosen]
+            self._let_in(chosen, wanted, self._prefill.read(wanted))
+            chosen = []
         if self._rows:
-            self._pass()
+            self._pass(chosen)
 
-    def _let_in(self) -> None:
-        if self._rows and self._missed < len(self._rows):
-            return
+    def _due(self) -> list[Row]:
+        """Waiting rows to read now."""
+        if self._rows and not self._forwarder.joins and self._missed < len(self._rows):
+            return []
         chosen = self._fitting()
-        if not chosen:
-            return
         del self._waiting[: len(chosen)]
+        return chosen
+
+    def _let_in(
+        self, chosen: Sequence[Row], wanted: Sequence[UnreadSequence], passes: Sequence[Pass]
+    ) -> None:
+        """Draw a token for rows that were read, and let them run."""
         self._missed = 0
-        wanted = [UnreadSequence(row.ids) for row in chosen]
-        passes = self._prefill.read(wanted)
         found = draw_next(chosen, after(passes), self._alone)
         room = self._most([*self._rows, *found.rows]) - len(self._rows)
         self._put_off(found.rows[room:])
@@ -187,8 +196,9 @@ class RunningRows:
         self._slots = max(self._slots, sum(len(row.drafts) for row in rows))
         return Size(width, max(len(rows), min(self._slots, self._area // width)))
 
-    def _pass(self) -> None:
-        """Draw a token for each draft. A finished draft leaves; rows that no longer fit wait."""
+    def _pass(self, chosen: Sequence[Row]) -> None:
+        """Draw a token for each draft, and read rows beside. A finished draft leaves; rows that no
+        longer fit wait."""
         if isinstance(self._cache, RoomyCache):
             self._columns = max(len(row.ids) for row in self._rows) - 1
             if self._cache.has_room(len(self._rows), self._columns):
@@ -198,12 +208,15 @@ class RunningRows:
         self._columns += 1
         mask = self._forwarder.mask([len(row.ids) for row in self._rows], self._columns)
         ids = torch.tensor([row.ids[-1:] for row in self._rows], device=mask.device)
-        logits = self._forwarder.forward(ids, mask, self._cache, keep=1)[:, -1]
-        found = draw_next(self._rows, logits, self._alone)
+        wanted = [UnreadSequence(row.ids) for row in chosen]
+        passes, [logits] = self._prefill.read_beside(wanted, [Part(ids, mask, self._cache)])
+        found = draw_next(self._rows, logits[:, -1], self._alone)
         room = self._most(found.rows)
         self._put_off(found.rows[room:])
         self._keep(Drawn(found.parents[:room], found.rows[:room]))
         self._passes += 1
+        if chosen:
+            self._let_in(chosen, wanted, passes)
         self._missed += len(self._fitting())
 
     def _keep(self, left: Drawn) -> None:

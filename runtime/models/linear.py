@@ -56,9 +56,15 @@ def joined(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
 
 
 def laid_out(parts: Sequence[nn.Linear]) -> Linear:
-    """In single precision, by oneDNN if torch has it; the results differ by rounding alone."""
-    weight, bias = joined(parts)
-    if not torch.backends.mkldnn.is_available() or weight.dtype != torch.float32:
+    """In single precision, as `product`."""
+    return product(*joined(parts))
+
+
+def product(weight: Tensor, bias: Tensor | None = None) -> Linear:
+    """By oneDNN if torch has it, on the processor in single precision; the results differ by
+    rounding alone."""
+    laid = torch.backends.mkldnn.is_available() and weight.device.type == "cpu"
+    if not laid or weight.dtype != torch.float32:
         return lambda tokens: linear(tokens, weight, bias)
     operations = torch.ops.mkldnn
     own = operations._reorder_linear_weight(weight)

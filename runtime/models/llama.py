@@ -2,20 +2,29 @@
 
 Importing transformers' models takes longer than importing torch and answering a question. The
 operations here are those of transformers' `LlamaForCausalLM` with attention by torch
-(`scaled_dot_product_attention`), in the same order, so the logits are the same.
+(`scaled_dot_product_attention`); the logits differ by rounding, since maps of one input are one
+matrix and contain the weights of the norm before them.
 
 Source: LLaMA (Touvron et al. 2023, arXiv 2302.13971, section 2.2).
 """
 
+from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
-from torch import Tensor
-from torch.nn.functional import embedding, linear, scaled_dot_product_attention, silu
+from torch import Tensor, view_as_complex, view_as_real
+from torch.linalg import vector_norm
+from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 
 from hopscope.runtime.errors import UsageError, first_line
+from hopscope.runtime.models.linear import product
+
+TOGETHER = 512
+"""Tokens whose maps are computed together on a processor: its cache holds what they need. Many
+different numbers would cost time, since oneDNN makes code for each."""
 
 
 class Rotation(BaseModel):
@@ -62,6 +71,19 @@ class KeysAndValues(Protocol):
         ...
 
 
+class Part(NamedTuple):
+    """Rows that a pass continues by equally many tokens."""
+
+    ids: Tensor
+    """(row, position), the new tokens."""
+    mask: Tensor
+    """(row, position), 1 for a token in the cache or a new one, 0 for padding."""
+    cache: KeysAndValues
+    """Receives the keys and values of the new tokens."""
+    keep: int = 1
+    """Number of last positions whose logits are computed."""
+
+
 class Output(NamedTuple):
     """What a forward pass gives."""
 
@@ -69,13 +91,42 @@ class Output(NamedTuple):
     """(row, position, token)."""
 
 
+class _Seen(NamedTuple):
+    """A part for its attention."""
+
+    tokens: slice
+    """Its tokens among those of all parts."""
+    rows: int
+    columns: int
+    mask: Tensor | None
+    cache: KeysAndValues
+
+
+class _Block(NamedTuple):
+    """Tokens that go through a layer's maps together."""
+
+    hidden: Tensor
+    """(token, coordinate); every layer adds to it."""
+    turn: Tensor
+    """(token, 1, pair of coordinates), complex numbers."""
+    sides: Tensor
+    """Queries, keys and values, (token, head, coordinate)."""
+    attended: Tensor
+    """(token, coordinate)."""
+
+    def split(self, size: int) -> "list[_Block]":
+        """Blocks of so many tokens, the last one excepted."""
+        return [_Block(*each) for each in zip(*(side.split(size) for side in self), strict=True)]
+
+
 class Llama:
-    """A causal language model, called as transformers' models are."""
+    """A causal language model, called as transformers' models are, or for several parts at once."""
 
     def __init__(self, config: LlamaConfig, weights: dict[str, Tensor]) -> None:
         """`weights` go by the names in a checkpoint."""
         self.config = config
         self._embedding = weights["model.embed_tokens.weight"]
+        self._logits = product(self._embedding)
         self._norm = weights["model.norm.weight"]
         self._layers = [
             _Layer(config, number, weights) for number in range(config.num_hidden_layers)
@@ -94,84 +145,117 @@ class Llama:
         *,
         input_ids: Tensor,
         attention_mask: Tensor,
-        position_ids: Tensor,
         past_key_values: KeysAndValues,
         logits_to_keep: int,
         use_cache: Literal[True],
     ) -> Output:
+        """A pass over one part, by transformers' names; the cache is always used."""
+        part = Part(input_ids, attention_mask, past_key_values, logits_to_keep)
+        return Output(self.together([part])[0])
+
+    def together(self, parts: Sequence[Part]) -> list[Tensor]:
+        """One pass over all parts; the logits of each, (row, position, token).
+
+        No part is padded to another: attention is computed for each, all else for their tokens side
+        by side.
         """
-        Args:
-            input_ids: (row, position), the new tokens.
-            attention_mask: (row, position), 1 for a token in the cache or a new one, 0 for padding.
-            position_ids: (row, position), of the new tokens.
-            past_key_values: receives the keys and values of the new tokens.
-            logits_to_keep: number of last positions whose logits are computed.
-            use_cache: the cache is always used.
-        """
-        angles = position_ids[..., None].float() * self._frequencies
-        angles = torch.cat((angles, angles), dim=-1)[:, None]
-        turn = angles.cos(), angles.sin()
-        mask = _mask(attention_mask, input_ids.shape[1])
-        hidden = embedding(input_ids, self._embedding)
+        ends = list(accumulate(part.ids.numel() for part in parts))
+        tokens = [slice(end - part.ids.numel(), end) for part, end in zip(parts, ends, strict=True)]
+        seen = [
+            _Seen(own, rows, columns, _mask(part.mask, columns), part.cache)
+            for own, part in zip(tokens, parts, strict=True)
+            for rows, columns in [part.ids.shape]
+        ]
+        angles = torch.cat([_positions(part) for part in parts])[:, None] * self._frequencies
+        turn = torch.polar(torch.ones_like(angles), angles)[:, None]
+        hidden = embedding(torch.cat([part.ids.flatten() for part in parts]), self._embedding)
+        heads, size = self.config.num_attention_heads, self.config.head_dim
+        # All layers write to the same memory, since the system clears every new page.
+        every = _Block(
+            hidden,
+            turn,
+            hidden.new_empty(len(hidden), 3 * heads, size),
+            hidden.new_empty(len(hidden), heads * size),
+        )
+        blocks = every.split(TOGETHER if self.device.type == "cpu" else len(hidden))
         for layer in self._layers:
-            hidden = layer.forward(hidden, turn, mask, past_key_values)
-        hidden = _normed(hidden[:, -logits_to_keep:], self._norm, self.config.rms_norm_eps)
-        return Output(linear(hidden, self._embedding))
+            for block in blocks:
+                layer.project(block)
+            layer.attend(every, seen)
+            for block in blocks:
+                layer.add(block)
+        kept = [
+            hidden[own].view(*part.ids.shape, -1)[:, -part.keep :]
+            for own, part in zip(tokens, parts, strict=True)
+        ]
+        last = _normed(torch.cat([each.flatten(0, 1) for each in kept]), self.config.rms_norm_eps)
+        logits = self._logits(last * self._norm).split([each[..., 0].numel() for each in kept])
+        return [
+            own.unflatten(0, each.shape[:2]) for own, each in zip(logits, kept, strict=True)
+        ]
 
 
 class _Layer:
+    """Coordinates of queries and keys that turn together stand side by side, unlike in
+    checkpoints: a turn is then one product of complex numbers. The maps contain the weights of the
+    norms before them."""
+
     def __init__(self, config: LlamaConfig, number: int, weights: dict[str, Tensor]) -> None:
         self._number = number
         self._head_dim = config.head_dim
+        self._heads = config.num_attention_heads
         self._epsilon = config.rms_norm_eps
 
         def own(name: str) -> Tensor:
             return weights[f"model.layers.{number}.{name}.weight"]
 
-        self._query, self._key, self._value, self._out = (
-            own(f"self_attn.{side}_proj") for side in "qkvo"
-        )
-        self._gate, self._up, self._down = (
-            own(f"mlp.{part}_proj") for part in ("gate", "up", "down")
-        )
-        self._before, self._after = own("input_layernorm"), own("post_attention_layernorm")
+        before, after = own("input_layernorm"), own("post_attention_layernorm")
+        query, key, value = (own(f"self_attn.{side}_proj") for side in "qkv")
+        pairs = [each.unflatten(0, (-1, 2, config.head_dim // 2)) for each in (query, key)]
+        query, key = (each.transpose(1, 2).flatten(0, 2) for each in pairs)
+        self._turning = (len(query) + len(key)) // config.head_dim
+        """Heads of queries and keys."""
+        self._side = product(torch.cat([query, key, value]) * before)
+        self._out = product(own("self_attn.o_proj"))
+        self._gated = product(torch.cat([own("mlp.gate_proj"), own("mlp.up_proj")]) * after)
+        self._down = product(own("mlp.down_proj"))
 
-    def forward(
-        self,
-        hidden: Tensor,
-        turn: tuple[Tensor, Tensor],
-        mask: Tensor | None,
-        cache: KeysAndValues,
-    ) -> Tensor:
-        hidden = hidden + self._attention(
-            _normed(hidden, self._before, self._epsilon), turn, mask, cache
-        )
-        normed = _normed(hidden, self._after, self._epsilon)
-        gated = silu(linear(normed, self._gate)) * linear(normed, self._up)
-        return hidden + linear(gated, self._down)
+    def project(self, block: _Block) -> None:
+        """Write queries, keys and values."""
+        normed = _normed(block.hidden, self._epsilon)
+        heads = self._side(normed).unflatten(-1, (-1, self._head_dim))
+        view_as_complex(heads[:, : self._turning].unflatten(-1, (-1, 2))).mul_(block.turn)
+        block.sides[:] = heads
 
-    def _attention(
-        self,
-        hidden: Tensor,
-        turn: tuple[Tensor, Tensor],
-        mask: Tensor | None,
-        cache: KeysAndValues,
-    ) -> Tensor:
-        rows, columns = hidden.shape[:2]
-        query, key, value = (
-            linear(hidden, weight).view(rows, columns, -1, self._head_dim).transpose(1, 2)
-            for weight in (self._query, self._key, self._value)
-        )
-        keys, values = cache.update(_turned(key, turn), value, self._number)
-        attended = scaled_dot_product_attention(
-            _turned(query, turn),
-            keys,
-            values,
-            attn_mask=mask,
-            is_causal=mask is None and columns > 1,
-            scale=self._head_dim**-0.5,
-        )
-        return linear(attended.transpose(1, 2).reshape(rows, columns, -1), self._out)
+    def add(self, block: _Block) -> None:
+        """Add what the layer makes of what was attended."""
+        hidden = block.hidden
+        hidden += self._out(block.attended)
+        gate, up = self._gated(_normed(hidden, self._epsilon)).chunk(2, dim=-1)
+        hidden += self._down(silu(gate).mul_(up))
+
+    def attend(self, every: _Block, seen: Sequence[_Seen]) -> None:
+        """Write what the tokens of each part attend to."""
+        for tokens, rows, columns, mask, cache in seen:
+            heads = every.sides[tokens].unflatten(0, (rows, columns)).transpose(1, 2)
+            query, key, value = heads.tensor_split((self._heads, self._turning), dim=1)
+            keys, values = cache.update(key, value, self._number)
+            attended = scaled_dot_product_attention(
+                query,
+                keys,
+                values,
+                attn_mask=mask,
+                is_causal=mask is None and columns > 1,
+                scale=self._head_dim**-0.5,
+            )
+            shape = rows, columns, self._heads, self._head_dim
+            every.attended[tokens].view(shape)[:] = attended.transpose(1, 2)
+
+
+def _positions(part: Part) -> Tensor:
+    """Of the new tokens, (token,)."""
+    every = (part.mask.cumsum(dim=-1) - 1).clamp(min=0)
+    return every[:, -part.ids.shape[1] :].flatten()
 
 
 def _mask(tokens: Tensor, columns: int) -> Tensor | None:
@@ -185,14 +269,10 @@ def _mask(tokens: Tensor, columns: int) -> Tensor | None:
     return causal & tokens.bool()[:, None, None]
 
 
-def _normed(hidden: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-    return weight * (hidden * torch.rsqrt(hidden.pow(2).mean(-1, keepdim=True) + epsilon))
-
-
-def _turned(vectors: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
-    cos, sin = turn
-    first, second = vectors.chunk(2, dim=-1)
-    return vectors * cos + torch.cat((-second, first), dim=-1) * sin
+def _normed(hidden: Tensor, epsilon: float) -> Tensor:
+    """Of mean square 1."""
+    length = vector_norm(hidden, dim=-1, keepdim=True)
+    return hidden * torch.rsqrt(length * length / hidden.shape[-1] + epsilon)
 
 
 def load(folder: Path, *, device: str) -> Llama:

@@ -5,13 +5,16 @@ each call is answered when its own replies end. Other calls make batches: so do 
 readers, and likelihoods and branches, whose batch waits until its calls have missed as many passes
 as calls are being written, because these wait for it.
 
+A pass or batch begins when all threads wait for an answer, since one that comes later needs passes
+of its own. Nobody is waited for any more when no call has come for a while; after waiting in vain
+the next passes do not wait, each time twice as many.
+
 Scheduling is fair: a thread waits for one call at a time, the oldest call decides what is computed
 next, and a batch takes one request of each call in turn, so that a large call does not delay small
 ones. Each sample has its own random stream, so the batch changes a number by rounding only.
 """
 
 import threading
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +27,7 @@ from hopscope.runtime.types import Generation, GenerationRequest, Scored, ScoreR
 from hopscope.runtime.wrappers.forwarding_reader import ForwardingReader
 
 WINDOW_SECONDS = 0.02
-"""Most seconds that a batch waits for more calls."""
+"""Seconds without a call after which nobody is waited for any more."""
 BATCH = 256
 """Samples of a batch; the request that reaches them ends it."""
 WAITING = 4096
@@ -80,12 +83,14 @@ class ScheduledReader(ForwardingReader):
     ) -> None:
         """
         Args:
-            callers: number of threads; once so many calls wait, a batch starts at once.
+            callers: number of threads; those that are not waiting for an answer may be about to
+                call, and are waited for as long as others come.
             deterministic, continuous: see the class.
             window_seconds, batch, waiting: in place of the constants above.
         """
         super().__init__(reader)
-        self._callers = callers
+        self._away = callers
+        """Threads that may be about to call."""
         self._alone = deterministic
         self._window = window_seconds
         self._batch = batch
@@ -105,7 +110,7 @@ class ScheduledReader(ForwardingReader):
         """Passes of these that waiting calls have missed."""
         self._resting, self._rest = 0, 1
         """Passes before the next one that waits for more calls; and how many they are after it, if
-        it waits in vain again."""
+        it waits in vain."""
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True)
@@ -153,7 +158,7 @@ class ScheduledReader(ForwardingReader):
             if self._closed:
                 raise ReaderError(f"{self.name} was called after it was closed")
             self._calls.append(call)
-            self._resting, self._rest = 0, 1
+            self._away = max(0, self._away - 1)
             self._changed.notify_all()
         call.done.wait()
         if call.error is not None:
@@ -182,14 +187,16 @@ class ScheduledReader(ForwardingReader):
                 if self._closed:
                     return False
                 self._changed.wait()
-            until = time.monotonic() + self._window
-            while not (self._alone or self._closed or self._resting or self._full()):
-                left = until - time.monotonic()
-                if left <= 0 or not self._changed.wait(left):
-                    if self._joined:
-                        self._resting, self._rest = self._rest, 2 * self._rest
-                    break
-            self._resting = max(0, self._resting - 1)
+            if self._resting:
+                self._resting -= 1
+                return True
+            while not (self._alone or self._closed or self._full()):
+                if not self._changed.wait(self._window):
+                    self._away = 0
+                    self._resting, self._rest = self._rest, 2 * self._rest
+                    return True
+                if self._full():
+                    self._rest = 1
             return True
 
     def _join(self) -> None:
@@ -235,7 +242,7 @@ class ScheduledReader(ForwardingReader):
             for number, replies in complete.items():
                 call = self._joined.pop(number)
                 call.answers = dict(enumerate(replies))
-                call.done.set()
+                self._answer(call)
             if complete:
                 self._changed.notify_all()
 
@@ -248,10 +255,8 @@ class ScheduledReader(ForwardingReader):
             return batch
 
     def _full(self) -> bool:
-        here = len(self._calls) + len(self._joined)
-        if here >= self._callers or (self._joined and 2 * here >= self._callers):
-            return True
-        return sum(_samples(r) for call in self._calls for r in call.requests) >= self._batch
+        samples = sum(_samples(each) for call in self._calls for each in call.requests)
+        return not self._away or samples >= self._batch
 
     def _round(self, calls: Sequence[_Call]) -> Taken:
         """One request in turn of each call with the oldest call's verb, until the batch is full; or
@@ -290,7 +295,7 @@ class ScheduledReader(ForwardingReader):
             call.answers[place] = answer
         for call in calls:
             if len(call.answers) == len(call.requests):
-                call.done.set()
+                self._answer(call)
 
     def _fail(self, call: _Call, error: Exception) -> None:
         """Give the error to the call's thread, and compute nothing more for it."""
@@ -299,6 +304,12 @@ class ScheduledReader(ForwardingReader):
             call.begun = len(call.requests)
             self._calls = deque(each for each in self._calls if each is not call)
             self._changed.notify_all()
+        self._answer(call)
+
+    def _answer(self, call: _Call) -> None:
+        """Let the thread go on."""
+        with self._changed:
+            self._away += 1
         call.done.set()
 
 

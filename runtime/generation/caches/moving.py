@@ -35,8 +35,8 @@ class Run(NamedTuple):
         return [self.layer(number) for number in range(len(self.cache.layers))]
 
     def cut(self, start: int, stop: int) -> Layers:
-        """A copy from one token up to another."""
-        return [(k[:, start:stop].clone(), v[:, start:stop].clone()) for k, v in self.layers()]
+        """Views from one token up to another."""
+        return [(k[:, start:stop], v[:, start:stop]) for k, v in self.layers()]
 
 
 def moved(rows: Sequence[Run], used: Sequence[Any], *, cache: Any, room: Room, size: Size) -> None:

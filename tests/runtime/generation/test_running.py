@@ -81,6 +81,17 @@ def test_who_joins_gets_what_it_gets_alone(reader: Any, every: int) -> None:
     assert_same(staggered(reader, CALLS, every), alone)
 
 
+def test_the_embedded_reader_reads_prompts_in_the_pass_that_draws() -> None:
+    """After the first one, a call that joins costs no pass."""
+    shared: Any = tiny.build()
+    ongoing = shared.ongoing()
+    for place, call in enumerate(([request(1, max_tokens=24)], [request(4, max_tokens=24)])):
+        ongoing.join(call)
+        before = shared.forwarded.passes
+        ongoing.advance()
+        assert shared.forwarded.passes - before == 2 - place
+
+
 @pytest.mark.parametrize("options", [{"max_batch_tokens": 200}, {"prefix_cache": 0}])
 def test_little_memory_changes_nothing(options: dict[str, int]) -> None:
     alone = [tiny.build().generate(call) for call in CALLS]

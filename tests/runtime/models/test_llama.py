@@ -3,11 +3,16 @@
 import random
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
+from torch.nn.functional import rms_norm
 from transformers import AutoTokenizer, DynamicCache, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from hopscope.runtime.corpora import hopland
 from hopscope.runtime.errors import UsageError
@@ -26,24 +31,88 @@ HARD = ["", " ", "  a", "naïve Æsop\n\n\t☃ 12,345", "<|user|>x</s>", "</s>",
 def test_logits_are_those_of_transformers(folder: Any) -> None:
     """Passes as the decoder makes them: padded rows, tokens after a cache, one token of each row;
     and of one row without padding. Queries without any key, in the padding, have none to compare.
+    In double precision the logits are the same; in single precision they are as near to those as
+    transformers' are.
     """
-    ours = Forwarder(llama.load(folder, device="cpu"))
-    theirs = Forwarder(LlamaForCausalLM.from_pretrained(str(folder), dtype=torch.float32))
-    generator = torch.Generator().manual_seed(0)
+    exact = [Forwarder(doubled(folder)), transformers(folder, torch.float64)]
+    rounded = [Forwarder(llama.load(folder, device="cpu")), transformers(folder, torch.float32)]
+    off = torch.zeros(2, dtype=torch.float64)
     for lengths in ([23], [23, 9, 40]):
-        caches = RoomyCache(), DynamicCache()
-        mask = ours.mask(lengths)
-        with torch.inference_mode():
-            for columns in (mask.shape[1], 5, 1):
-                if columns < mask.shape[1]:
-                    mask = torch.cat([mask, mask.new_ones(len(lengths), columns)], dim=1)
-                ids = torch.randint(1000, (len(lengths), columns), generator=generator)
-                one, other = (
-                    model.forward(ids, mask, cache, keep=3)
-                    for model, cache in zip((ours, theirs), caches, strict=True)
+        logits = list(zip(*(passes(each, lengths) for each in (*exact, *rounded)), strict=True))
+        for one, other, ours, theirs in logits:
+            assert one.shape == ours.shape == other.shape
+            assert torch.allclose(one, other, rtol=0, atol=1e-5)
+            off += torch.stack([(each - other).square().mean() for each in (ours, theirs)])
+    assert off[0] <= 4 * off[1]
+
+
+def passes(forwarder: Forwarder, lengths: list[int]) -> list[Any]:
+    """The logits of three passes."""
+    generator = torch.Generator().manual_seed(0)
+    cache: Any = RoomyCache() if isinstance(forwarder.model, llama.Llama) else DynamicCache()
+    mask = forwarder.mask(lengths)
+    logits = []
+    with torch.inference_mode():
+        for columns in (mask.shape[1], 5, 1):
+            if columns < mask.shape[1]:
+                mask = torch.cat([mask, mask.new_ones(len(lengths), columns)], dim=1)
+            ids = torch.randint(1000, (len(lengths), columns), generator=generator)
+            logits.append(forwarder.forward(ids, mask, cache, keep=3).double())
+    return logits
+
+
+def doubled(folder: Path) -> llama.Llama:
+    config = llama.LlamaConfig.model_validate_json((folder / "config.json").read_bytes())
+    weights = load_file(folder / "model.safetensors")
+    return llama.Llama(config, {name: each.double() for name, each in weights.items()})
+
+
+def transformers(folder: Path, dtype: torch.dtype) -> Forwarder:
+    model = LlamaForCausalLM.from_pretrained(str(folder), dtype=dtype)
+    if dtype == torch.float64:  # its norms would compute in single precision
+        for module in model.modules():
+            if isinstance(module, LlamaRMSNorm):
+                module.forward = partial(
+                    rms_norm,
+                    normalized_shape=module.weight.shape,
+                    weight=module.weight,
+                    eps=module.variance_epsilon,
                 )
-                assert one.shape == other.shape
-                assert torch.allclose(one, other, rtol=0, atol=1e-5)
+    return Forwarder(model)
+
+
+@pytest.mark.parametrize("folder", tiny.FOLDERS.values(), ids=tiny.FOLDERS)
+def test_parts_of_a_pass_are_as_if_alone(folder: Any) -> None:
+    """Prompts of unequal length, one after a cache, and rows that continue by one token."""
+    forwarder = Forwarder(doubled(folder))
+    generator = torch.Generator().manual_seed(0)
+
+    def some(rows: int, columns: int) -> torch.Tensor:
+        return torch.randint(1000, (rows, columns), generator=generator)
+
+    shapes = [(1, 700), (1, 1), (3, 20), (1, 9)]
+    begun = [(some(rows, 12), RoomyCache(), RoomyCache()) for rows, _ in shapes[1:3]]
+    pairs = []
+    with torch.inference_mode():
+        for ids, *caches in begun:
+            for cache in caches:
+                forwarder.forward(ids, torch.ones_like(ids), cache, keep=1)
+        caches = [
+            [RoomyCache(), RoomyCache()],
+            *(list(each) for _, *each in begun),
+            [RoomyCache(), RoomyCache()],
+        ]
+        for (rows, columns), both in zip(shapes, caches, strict=True):
+            ids = some(rows, columns)
+            before = 12 if both[0].layers else 0
+            mask = torch.ones(rows, before + columns, dtype=torch.long)
+            pairs.append([llama.Part(ids, mask, cache, min(2, columns)) for cache in both])
+        joined = forwarder.together([one for one, _ in pairs])
+        for (_, part), logits in zip(pairs, joined, strict=True):
+            [alone] = forwarder.together([part])
+            assert logits.shape == alone.shape == (len(part.ids), part.keep, alone.shape[2])
+            assert torch.allclose(logits, alone, rtol=0, atol=1e-9)
+    assert forwarder.counted.passes == 2 * len(begun) + 1 + len(pairs)
 
 
 @pytest.mark.parametrize("folder", tiny.FOLDERS.values(), ids=tiny.FOLDERS)

@@ -148,6 +148,19 @@ def test_a_large_call_does_not_hold_up_a_small_one() -> None:
     assert gate.batches == [[0], [1, 2, 1, 1], [1, 1, 1, 1], [1, 1]]
 
 
+def test_a_batch_waits_for_the_threads_that_were_answered() -> None:
+    gate = Gate()
+    reader = ScheduledReader(gate, callers=2, window_seconds=60)
+    with ThreadPoolExecutor(2) as pool, reader:
+        for seeds in ((0, 1), (2, 3)):
+            gate.through.release()
+            calls = [pool.submit(reader.generate, of(seeds[0]))]
+            wait_for(lambda: len(reader._calls) == 1)
+            calls.append(pool.submit(reader.generate, of(seeds[1])))
+            assert [len(call.result(timeout=30)) for call in calls] == [1, 1]
+    assert gate.batches == [[0, 1], [2, 3]]
+
+
 def test_who_asks_for_more_than_there_is_room_for_waits() -> None:
     gate = Gate()
     with ThreadPoolExecutor(4) as pool, ScheduledReader(gate, callers=9, waiting=2) as reader:
