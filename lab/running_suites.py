@@ -135,8 +135,9 @@ class Suites:
                 needs it meets.
 
         Raises:
-            UsageError: there is no such suite, reader, preset, option or file, a named suite needs
-                more than the file has, or a suite takes one entailment only.
+            UsageError: there is no such suite, reader, preset, option or file, an option's value is
+                refused, a named suite needs more than the file has, or a suite takes one
+                entailment only.
         """
         asked = list(dict.fromkeys(names)) or components.names(validity)
         modules = {name: components.load(validity, name) for name in asked}
@@ -173,6 +174,7 @@ class Suites:
                 entailment=entailment or "equivalence",
                 compared=compared,
             )
+        self._inputs.check(owners.meters)
         self._suites = {name: modules[name].build for name in asked}
         self._clock = Clock(asked, limit)
         self._embedded = reader == parts.TINY and file is None

@@ -26,6 +26,8 @@ into records; the command line prints them and chooses the exit code.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hopscope.runtime.types import Step, StopReason
 
 
@@ -35,6 +37,24 @@ class HopscopeError(Exception):
 
 class UsageError(HopscopeError):
     """The user's input cannot be used; the message says what to change."""
+
+
+def unreadable(path: "Path", error: OSError | UnicodeDecodeError, kind: str) -> str:
+    """Why a given file cannot be read, and what to do.
+
+    Args:
+        kind: what the file should be, as in "qrels".
+    """
+    match error:
+        case FileNotFoundError():
+            why = "there is no such file; check the path"
+        case IsADirectoryError():
+            why = "it is a folder; name a file in it"
+        case UnicodeDecodeError():
+            why = f"byte {error.start} is not UTF-8; is it compressed, or another file?"
+        case _:
+            why = error.strerror or str(error)
+    return f"{path} cannot be read as {kind}: {why}"
 
 
 class MissingExtraError(UsageError):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import UsageError, unreadable
 
 
 def read(given: Sequence[str], file: Path | None) -> list[tuple[str, str]]:
@@ -21,7 +21,7 @@ def read(given: Sequence[str], file: Path | None) -> list[tuple[str, str]]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
+        raise UsageError(unreadable(file, error, "queries")) from None
     pairs = [_pair(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not pairs:
         raise UsageError(f"{file} has no queries")

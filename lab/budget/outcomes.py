@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from hopscope.runtime.budget.prices import Price
-from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.errors import CorpusError, UsageError, unreadable
 from hopscope.runtime.texts.answers import contains
 from hopscope.runtime.types import Record, Usage
 from hopscope.runtime.validation import first
@@ -352,7 +352,7 @@ def _rows(path: Path, *, scored: bool = True) -> list[OutcomeRow]:
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise UsageError(unreadable(path, error, "outcomes of arms")) from None
     found = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -8,7 +8,7 @@ higher one that it is more so.
 from collections.abc import Mapping
 from pathlib import Path
 
-from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.errors import CorpusError, unreadable
 
 HEADING = "query-id"
 
@@ -23,7 +23,7 @@ def read(path: Path) -> Mapping[str, dict[str, int]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path} cannot be read as qrels: {error}") from None
+        raise CorpusError(unreadable(path, error, "qrels")) from None
     found: dict[str, dict[str, int]] = {}
     for number, line in enumerate(lines, start=1):
         words = line.split("\t") if line.count("\t") == 2 else line.split()

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.errors import CorpusError, unreadable
 
 FORM = "`QUESTION Q0 PASSAGE RANK SCORE TAG`"
 
@@ -37,7 +37,7 @@ def read(path: Path) -> Mapping[str, list[Ranked]]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path} cannot be read as a TREC run: {error}") from None
+        raise CorpusError(unreadable(path, error, "a TREC run")) from None
     found: dict[str, dict[str, Ranked]] = {}
     for number, line in enumerate(lines, start=1):
         words = line.split()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from random import Random
 from typing import Any
 
@@ -80,6 +81,20 @@ class SuiteInputs:
         given = {key.partition(".")[2]: text for key, text in texts.items()}
         parsed = components.parse_options(components.load(meters, name).build, given)
         return {key: parsed[key] for key in given}
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse options that the meters of these names refuse.
+
+        Raises:
+            UsageError: a value is out of range, or some exclude each other.
+        """
+        ports = {"reader": self.reader, "entailment": self.entailment}
+        for name in names:
+            build = components.load(meters, name).build
+            build(
+                *(port for key, port in ports.items() if key in signature(build).parameters),
+                **self.meter(name),
+            )
 
     def workflow(self, name: str, **default: str) -> dict[str, Any]:
         """All options of a workflow by the presets.

@@ -36,10 +36,21 @@ def build(results: Results) -> list[Table]:
             rows=tuple(rows),
             notes=(
                 *(f"{estimator}" for estimator in intervals if "interval" in estimator),
+                *_missing(rows),
                 *results.appraisals,
             ),
         )
     ]
+
+
+def _missing(rows: Sequence[dict[str, Cell]]) -> list[str]:
+    """Why correlations are not there: each reason with the rows it holds for."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        correlation = row["kendall"]
+        if isinstance(correlation, Measurement) and correlation.reason:
+            found.setdefault(correlation.reason, []).append(f"{row['system']}, {row['measure']}")
+    return [f"no correlation, {reason}: {'; '.join(of)}" for reason, of in found.items()]
 
 
 def _of_utilities(results: Results, system: str) -> list[dict[str, Cell]]:

@@ -8,7 +8,7 @@ instead of never.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -32,14 +32,17 @@ LONGEST = 1_000_000
 function or a filter is given."""
 POWER = 100
 PRODUCT = 1_000_000_000
-"""The most that the lengths of two texts or lists in one expression may make together: it is the
+"""The most that the lengths of two texts or lists given to a macro may make together: it is the
 length of each of them put into the other."""
+WIDENING = frozenset({"expandtabs", "indent", "tojson"})
+"""Methods and filters that put as many spaces as a number says into each line or at each tab."""
 QUICK: Final = 100
 """Items that a filter goes through in the time of one pass."""
 PASSES: Final = 100_000
 """Passes of all loops of a prompt, with its calls."""
 TEXT: Final = 50_000_000
-"""Characters of a prompt, beyond ten times those of its passages."""
+"""Characters of a prompt, beyond ten times those of its passages; also the most that a filter or a
+text's method could make of what it is given."""
 SECONDS: Final = 10.0
 """Of the processor, for one prompt."""
 _PASSING, _JOINED = "passing of the sandbox", "joined by the sandbox"
@@ -160,7 +163,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return super().call(__context, __obj, *args, **kwargs)
         if spent := __self.spent:
             spent.pass_on()
-        _check([of, *args, *kwargs.values()])
+        most = TEXT if isinstance(of, str) else PRODUCT
+        _check(_sized(getattr(__obj, "__name__", ""), [of, *args, *kwargs.values()]), most)
         weigh(args, kwargs)
         return __self._told(super().call(__context, __obj, *args, **kwargs))
 
@@ -193,7 +197,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if spent := self.spent:
                 listed = isinstance(value, list | tuple | dict | range)
                 spent.pass_on(1 + (len(value) // QUICK if listed else 0))
-            _check([None if isinstance(value, int) else value, *rest, *options.values()])
+            text = None if isinstance(value, int) else value
+            _check(_sized(name, [text, *rest, *options.values()]), TEXT)
             if name == "format" and is_wide(str(value)):
                 raise _too_large("format")
             return self._told(filter_(*given, **options))
@@ -292,10 +297,17 @@ def _replace(node: nodes.Node) -> None:
             setattr(node, field, by(value))
 
 
-def _check(given: Iterable[Any]) -> None:
+def _sized(name: str, given: Sequence[Any]) -> Sequence[Any]:
+    """What a method or filter is given; a number of spaces counts as a text of them."""
+    if name not in WIDENING:
+        return given
+    return [*given, *(range(min(each, LONGEST)) for each in given if type(each) is int)]
+
+
+def _check(given: Iterable[Any], most: int = PRODUCT) -> None:
     """
     Raises:
-        SecurityError: what these make could be too large.
+        SecurityError: what these make could be longer than `most`.
     """
     lengths = [1, 1]
     for each in given:
@@ -304,7 +316,7 @@ def _check(given: Iterable[Any]) -> None:
         if isinstance(each, str | list | tuple | dict | range):
             lengths.append(len(each))
     *_, shorter, longer = sorted(lengths)
-    if shorter * longer > PRODUCT:
+    if shorter * longer > most:
         raise _too_large("the expression")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopscope.lab.budget.allocate import Allocation, Option, allocate
-from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.errors import CorpusError, UsageError, unreadable
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.route_file import Asked, RouteFile
 
@@ -73,7 +73,7 @@ def expected(path: Path) -> dict[date, float]:
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        raise UsageError(unreadable(path, error, "expected questions")) from None
     found: dict[date, float] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -66,6 +66,13 @@ def test_tables_for_people_and_for_documents(capsys: pytest.CaptureFixture[str])
     assert "| Shapley of a perfect reader |" in out
 
 
+def test_a_refused_option_of_a_meter_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was found in the suite, which then counted as failed."""
+    code, out, err = call(capsys, "lab", "seper", "--limit", "1", "-o", "seper.tolerance=2")
+    assert (code, out) == (2, "")
+    assert "SePer needs a tolerance in [0, 1)" in err
+
+
 def test_a_suite_that_fails_leaves_the_others_their_figures(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,6 +192,7 @@ def test_utilities_are_correlated_with_answers() -> None:
     constant = found["two", "SePer"]["spearman"]
     assert isinstance(constant, Measurement)
     assert constant.reason == "a constant series has no order"
+    assert "no correlation, a constant series has no order: two, SePer; two, ΔSePer" in table.notes
 
 
 def test_tables_by_a_property_of_the_questions() -> None:
