@@ -1,6 +1,8 @@
-"""A router between six sets: by cross-validation at given costs, and learned on the other five.
+"""A router between six sets: by cross-validation at given costs, by the number of questions that it
+learns from, and learned on the other five.
 
     python benchmarks/experiments/routing.py [--data FOLDER] [--resamples N]
+                                             [--repeats N] [--curve]
                                              [--transfer [--few 50 --few 100 --few 200]]
 
 Measured on what Llama-3.1-8B-Instruct answered to 3,000 questions without retrieval, with one, and
@@ -19,7 +21,7 @@ from hopscope.api.views import render
 from hopscope.lab.budget import frontier
 from hopscope.lab.budget.outcomes import Outcomes, read
 from hopscope.lab.budget.routing.fitting import Fitting, asked, learn, price_grid
-from hopscope.lab.budget.routing.judging import PRICES, compare, grid, summary
+from hopscope.lab.budget.routing.judging import PRICES, RouteFrontier, compare, grid, summary
 from hopscope.tracing.learned.route_file import choose
 from hopscope.tracing.statistics.intervals import quantiles
 
@@ -37,14 +39,18 @@ COSTS = {
 FOLDS = 5
 FEW = (50, 100, 200)
 DRAWS = 4
+SIZES = (300, 600, 1200, 2400)
+"""Questions to learn from, of all sets together, for `--curve`."""
 WHOLE = Fitting(levels=("reasoning",))
 QUICK = Fitting(levels=("reasoning",), trees=40, folds=2)
-"""For `--transfer`, which takes no price from the folds."""
+"""For `--transfer` and `--curve`, which take no price from the folds."""
 
 
 def main() -> None:
     parser = ArgumentParser(description=__doc__)
     add_option(parser)
+    parser.add_argument("--repeats", type=int, default=1, help="other folds each time; means")
+    parser.add_argument("--curve", action="store_true", help="learn from fewer questions, too")
     parser.add_argument("--transfer", action="store_true", help="learn on five sets, test on one")
     parser.add_argument(
         "--few", type=int, action="append", help="questions of the set to adapt to, repeatable"
@@ -54,23 +60,42 @@ def main() -> None:
     if reason := missing(options.data, [FILE]):
         raise SystemExit(reason)
     outcomes = read([Path(options.data) / FILE])
-    utilities = crossed(outcomes, QUICK if options.transfer else WHOLE)
+    if options.curve:
+        curve(outcomes, options.resamples)
+        return
     if options.transfer:
+        utilities = crossed(outcomes, QUICK)
         transfer(outcomes, utilities, options.few or FEW, options.resamples)
-    else:
-        shipped = [0.0] * len(outcomes.rows)
-        made = compare(
-            outcomes,
-            utilities,
-            outcomes.costs,
-            shipped=shipped,
-            at=COSTS,
-            resamples=options.resamples,
-        )
-        render.out().print("\n".join(summary(made)))
-        render.out().print(grid(made))
-        for point in made.pooled.router[::4]:
-            print(f"one price for all: {told(point)}")
+        return
+    made = [judged(outcomes, options.resamples, seed) for seed in range(options.repeats)]
+    render.out().print("\n".join(summary(made[0])))
+    render.out().print(grid(made[0]))
+    for point in made[0].pooled.router[::4]:
+        print(f"one price for all: {told(point)}")
+    if options.repeats > 1:
+        print(f"means of {options.repeats} repeats, of the intervals' ends, too:")
+        for groups in zip(*(each.sets for each in made), strict=True):
+            print(f"  {groups[0].set}: {mean_of([each.at[0] for each in groups])}")
+        inner = [each.pooled.within_sets for each in made]
+        print(f"  all, these costs in each set: {mean_of(inner)}")
+
+
+def judged(outcomes: Outcomes, resamples: int, seed: int) -> RouteFrontier:
+    utilities = crossed(outcomes, WHOLE, seed=seed)
+    shipped = [0.0] * len(outcomes.rows)
+    return compare(
+        outcomes, utilities, outcomes.costs, shipped=shipped, at=COSTS, resamples=resamples
+    )
+
+
+def mean_of(points: Sequence[object]) -> str:
+    fields = ("accuracy", "low", "high", "difference", "difference_low", "difference_high")
+    means = {name: np.mean([getattr(point, name) for point in points]) for name in fields}
+    return (
+        f"{means['accuracy']:.3f} [{means['low']:.3f}, {means['high']:.3f}], above fixed "
+        f"{means['difference']:+.3f} [{means['difference_low']:+.3f}, "
+        f"{means['difference_high']:+.3f}]"
+    )
 
 
 def told(point: object) -> str:
@@ -78,12 +103,33 @@ def told(point: object) -> str:
     return ", ".join(f"{name} {getattr(point, name):.4f}" for name in fields)
 
 
-def crossed(outcomes: Outcomes, fitting: Fitting) -> Floats:
-    """Utilities predicted by a router that learned from the other folds."""
+def curve(outcomes: Outcomes, resamples: int) -> None:
+    """Mean accuracy over all mean costs above the fixed arms' mixture, with one price for all."""
+    count = len(outcomes.rows)
+    drawn = np.random.default_rng(0).multinomial(count, [1 / count] * count, resamples)
+    weights = np.vstack([np.ones((1, count)), drawn])
+    for size in SIZES:
+        utilities = crossed(outcomes, QUICK, size)
+        gained = above(outcomes, utilities, outcomes.costs, weights)
+        print(f"learned from {size}: {spelled(gained)}", flush=True)
+
+
+def crossed(
+    outcomes: Outcomes, fitting: Fitting, size: int | None = None, *, seed: int = 0
+) -> Floats:
+    """Utilities predicted by a router that learned from the other folds.
+
+    Args:
+        size: from so many of their questions; by default from all.
+    """
     found = np.zeros(outcomes.scores.shape)
-    fold = np.random.default_rng(0).permutation(len(outcomes.rows)) % FOLDS
+    rng = np.random.default_rng(seed)
+    fold = rng.permutation(len(outcomes.rows)) % FOLDS
     for held in range(FOLDS):
-        file = learn(outcomes.of(np.flatnonzero(fold != held).tolist()), fitting=fitting).file
+        others = np.flatnonzero(fold != held)
+        if size is not None:
+            others = np.sort(rng.permutation(others)[:size])
+        file = learn(outcomes.of(others.tolist()), fitting=fitting).file
         places = np.flatnonzero(fold == held).tolist()
         found[places], _ = file.predict([asked(outcomes.rows[place]) for place in places])
     return found

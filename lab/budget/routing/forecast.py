@@ -85,8 +85,8 @@ def expected(path: Path) -> dict[date, float]:
             count = -1.0
         if not 0 <= count < float("inf"):
             raise CorpusError(
-                f'{path}, line {number}: expected an object as {{"date": "2026-11-23", '
-                '"questions": 400}}'
+                f"{path}, line {number}: expected an object as "
+                '{"date": "2026-11-23", "questions": 400}'
             )
         found[day] = found.get(day, 0.0) + count
     return found
@@ -116,6 +116,11 @@ def plan(
     if questions <= 0:
         raise UsageError(
             f"no question is expected from {first} to {last}: give --rate or --forecast"
+        )
+    if left < 0:
+        raise UsageError(
+            f"{-left:g} {file.unit} more than the total are already spent: give a larger --total, "
+            "or wait for the next month"
         )
     utilities, costs = file.predict(sample)
     rows = np.arange(len(sample))

@@ -47,14 +47,14 @@ def test_a_router_that_keeps_no_promise_takes_the_dearest_arm_in_plans_too(file:
 def test_a_forecast_that_is_none(text: str, tmp_path: Path) -> None:
     path = tmp_path / "days.jsonl"
     path.write_text(text.replace("%s", "0" * 400))
-    with pytest.raises(CorpusError, match=r"days\.jsonl, line 1: expected an object"):
+    with pytest.raises(CorpusError, match=r'days\.jsonl, line 1: expected .* "questions": 400}$'):
         expected(path)
 
 
 def test_what_cannot_be_planned(file: RouteFile) -> None:
     with pytest.raises(UsageError, match="no question is expected"):
         plan(sample(), file, first=FIRST, last=LAST, questions=0, left=9)
-    with pytest.raises(UsageError, match="-1 steps are too few"):
+    with pytest.raises(UsageError, match=r"^1 steps more than the total are already spent"):
         plan(sample(), file, first=FIRST, last=LAST, questions=9, left=-1)
 
 
