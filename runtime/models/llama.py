@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
-from torch import Tensor, view_as_complex, view_as_real
+from torch import Tensor, view_as_complex
 from torch.linalg import vector_norm
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 
@@ -190,9 +190,7 @@ class Llama:
         ]
         last = _normed(torch.cat([each.flatten(0, 1) for each in kept]), self.config.rms_norm_eps)
         logits = self._logits(last * self._norm).split([each[..., 0].numel() for each in kept])
-        return [
-            own.unflatten(0, each.shape[:2]) for own, each in zip(logits, kept, strict=True)
-        ]
+        return [own.unflatten(0, each.shape[:2]) for own, each in zip(logits, kept, strict=True)]
 
 
 class _Layer:
