@@ -136,7 +136,7 @@ def tell_memory(hardware: "Mapping[str, JsonValue]", workers: int) -> None:
     all_of_them = f", {workers * taken / 1e9:.1f} GB for {workers}" if workers > 1 else ""
     render.note(
         f"{each}{all_of_them}; the prefix caches of tiny and hf readers add up to twice their "
-        "prefix_cache, 512MB by default"
+        "prefix_cache, by default 256MB (tiny) and 512MB (hf)"
     )
 
 

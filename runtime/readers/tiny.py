@@ -8,6 +8,8 @@ workflow `search_agent`.
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ByteSize
+
 from hopscope.runtime.components import Bytes, Count
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.checkpoint import locate
@@ -15,8 +17,9 @@ from hopscope.runtime.models.devices import Device
 from hopscope.runtime.models.installed import require
 from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Reader
-from hopscope.runtime.readers import hf
 
+PREFIX_CACHE = ByteSize(256_000_000)
+"""Enough for the prompts of IRCoT that `eval` answers at a time; 128 MB make it slower."""
 FOLDER = Path(__file__).parent / "hopland"
 FOLDERS = {"read": FOLDER, "search": Path(__file__).parent / "hopland_search"}
 
@@ -26,7 +29,7 @@ def build(
     model: Literal["read", "search"] = "read",
     device: Device = "cpu",
     max_batch_tokens: Count = 16_384,
-    prefix_cache: Bytes = hf.PREFIX_CACHE,
+    prefix_cache: Bytes = PREFIX_CACHE,
 ) -> Reader:
     """The embedded reader; options as in the reader `hf`.
 

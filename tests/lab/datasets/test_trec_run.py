@@ -1,11 +1,15 @@
 """Rankings in TREC's form: their order, and what is wrong with a line."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hopscope.lab.dataset import trec_run
-from hopscope.runtime.errors import CorpusError
+from hopscope.cli.options import queries
+from hopscope.lab.budget import outcomes
+from hopscope.lab.budget.routing.forecast import expected
+from hopscope.lab.dataset import qrels, trec_run
+from hopscope.runtime.errors import CorpusError, UsageError
 
 
 def read(path: Path, text: str) -> dict[str, list[str]]:
@@ -48,3 +52,29 @@ def test_a_file_that_is_no_run(tmp_path: Path) -> None:
         trec_run.read(tmp_path / "run")
     with pytest.raises(CorpusError, match="cannot be read as a TREC run"):
         trec_run.read(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("read_", "kind"),
+    [
+        (trec_run.read, "a TREC run"),
+        (qrels.read, "qrels"),
+        (expected, "expected questions"),
+        (outcomes.questions, "outcomes of arms"),
+        (lambda path: queries.read((), path), "queries"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why_and_what_to_do(
+    tmp_path: Path, read_: Callable[[Path], object], kind: str
+) -> None:
+    """Python's own words were printed: `[Errno 2] No such file or directory`."""
+    missing, binary = tmp_path / "none", tmp_path / "binary"
+    binary.write_bytes(b"ab\xff")
+    for path, why in (
+        (missing, "there is no such file; check the path"),
+        (tmp_path, "it is a folder; name a file in it"),
+        (binary, "byte 2 is not UTF-8; is it compressed, or another file?"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            read_(path)
+        assert str(caught.value) == f"{path} cannot be read as {kind}: {why}"
