@@ -178,7 +178,8 @@ ERAG = (
         "labels of passages against the answer",
         [f"hopscope lab erag {DATA}", f"hopscope lab erag {FUSED}"],
         "the second is FiD, of a T5 that you trained: none is shipped; the figure here is a causal "
-        "reader's; no labels by Mistral's judgement",
+        "reader's; lists of your own ranking by `--corpus INDEX --candidates run.trec`; no labels "
+        "by Mistral's judgement",
         "Kendall's τ, eRAG by precision, HotpotQA, BM25: 0.594",
         Source("erag", "erag/eRAG P/tau_2", percent=False),
     ),
