@@ -71,8 +71,13 @@ def texts(record: Fields, key: str) -> list[str]:
     if value is None:
         return []
     found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+    if not isinstance(found, list):
         raise Malformed(f"{key!r} is {_named(value)}; it must be a text or a list of texts")
+    for each in found:
+        if not isinstance(each, str):
+            raise Malformed(
+                f"{key!r} is a list with {_named(each)}; it must be a text or a list of texts"
+            )
     return found
 
 
@@ -81,8 +86,11 @@ def objects(record: Fields, key: str) -> list[Fields]:
     value = record.get(key)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list):
         raise Malformed(f"{key!r} is {_named(value)}; it must be a list of objects")
+    for each in value:
+        if not isinstance(each, dict):
+            raise Malformed(f"{key!r} is a list with {_named(each)}; it must be a list of objects")
     return value
 
 

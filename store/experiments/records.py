@@ -1,6 +1,7 @@
 """Records of experiments."""
 
 from datetime import datetime
+from textwrap import shorten
 from typing import Literal
 
 from pydantic import JsonValue
@@ -17,6 +18,9 @@ from hopscope.runtime.types import (
     Usage,
     digest,
 )
+
+LONGEST = 200
+"""Characters of a setting in a message; a whole table of prices would hide the rest."""
 
 ItemStatus = Literal["pending", "running", "ok", "failed"]
 """`running`: claimed by a worker session; if that was killed, the item counts as pending. `failed`:
@@ -72,9 +76,11 @@ class Arm(Record):
             return
         then, now = _flat(self), _flat(requested)
         changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+        before = {name: _apart(then.get(name), now.get(name)) for name in changed}
+        after = {name: _apart(now.get(name), then.get(name)) for name in changed}
         raise UsageError(
-            f"{self.label} began with {_listed(then, changed)} and cannot continue with "
-            f"{_listed(now, changed)}: give the former, another name (--name), or a label of its "
+            f"{self.label} began with {_listed(before)} and cannot continue with "
+            f"{_listed(after)}: give the former, another name (--name), or a label of its "
             f"own, as in {self.workflow}:OPTION=VALUE"
         )
 
@@ -85,9 +91,22 @@ def _flat(arm: Arm) -> dict[str, JsonValue]:
     return {"workflow": arm.workflow} | {k: v for group in groups for k, v in group.items()}
 
 
-def _listed(values: dict[str, JsonValue], names: list[str]) -> str:
+def _apart(value: JsonValue, other: JsonValue) -> JsonValue:
+    """Of an object, the entries that are there and differ from those of the other."""
+    if not isinstance(value, dict):
+        return value
+    beside = other if isinstance(other, dict) else {}
+    return {
+        key: _apart(each, beside.get(key))
+        for key, each in value.items()
+        if each is not None and each != beside.get(key)
+    }
+
+
+def _listed(values: dict[str, JsonValue]) -> str:
     return ", ".join(
-        f"no {name}" if values.get(name) is None else f"{name} {values[name]!r}" for name in names
+        f"no {name}" if value is None else f"{name} {shorten(repr(value), LONGEST)}"
+        for name, value in values.items()
     )
 
 

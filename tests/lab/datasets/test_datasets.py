@@ -165,7 +165,12 @@ def test_the_embedded_questions_have_a_name(tmp_path: Path) -> None:
     [
         ("two_wiki", {"answer": {}}, "'answer' is an object; it must be a text or a list of texts"),
         ("musique", {"paragraphs": "x"}, "'paragraphs' is a text; it must be a list of objects"),
-        ("flashrag", {"golden_answers": [1]}, "'golden_answers' is a list; it must be a text or a"),
+        (
+            "flashrag",
+            {"golden_answers": [1]},
+            "'golden_answers' is a list with 1; it must be a text",
+        ),
+        ("musique", {"paragraphs": ["x"]}, "'paragraphs' is a list with a text; it must be a list"),
         ("flashrag", {"metadata": "x"}, "'metadata' must be an object"),
         ("plain", {"hops": "two"}, "'hops' is a text; it must be a whole number from 1"),
     ],

@@ -162,6 +162,23 @@ def test_planning_again_adds_what_is_new_and_doubles_nothing(store: Store) -> No
     assert store.experiments.find("towns").arms == (NAIVE, IRCOT)
 
 
+def test_a_refusal_names_what_differs_of_long_settings() -> None:
+    def with_prices(input: float) -> Arm:
+        models = {f"model-{n}": {"input": 1.0, "output": 2.0, "cached": None} for n in range(99)}
+        models["model-7"]["input"] = input
+        return NAIVE.model_copy(update={"settings": {"limits": {"prices": {"models": models}}}})
+
+    with pytest.raises(UsageError) as error:
+        with_prices(1.0).check(with_prices(3.0))
+    assert (
+        "began with prices {'models': {'model-7': {'input': 1.0}}} and cannot continue with "
+        "prices {'models': {'model-7': {'input': 3.0}}}: give" in str(error.value)
+    )
+    with pytest.raises(UsageError, match=r"and cannot continue with .*no prices") as error:
+        with_prices(1.0).check(NAIVE)
+    assert len(str(error.value)) < 600
+
+
 def test_what_was_begun_otherwise_is_refused(store: Store) -> None:
     planned(store, 1)
     with pytest.raises(UsageError, match="began with other settings"):
