@@ -172,7 +172,8 @@ def test_it_is_worth_what_our_own_workflow_is_worth_over_the_same_evidence(
     theirs = measured(own)
     for rule in ("trajectory", "shapley"):
         mine = [value for value in values(appraised, "seper", rule) if value]
-        assert mine == pytest.approx([value for value in values(theirs, "seper", rule) if value])
+        its = [value for value in values(theirs, "seper", rule) if value]
+        assert mine == pytest.approx(its, abs=1e-6), "the reader's passes were others: rounding"
 
 
 def test_it_comes_back_from_a_database_as_it_was(
