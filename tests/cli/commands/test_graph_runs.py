@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from langchain_core.documents import Document
 from langgraph.graph import END, START, StateGraph
+from pydantic import ByteSize
 
 from hopscope.api.appraiser import Appraiser, Measuring
 from hopscope.cli.main import main
@@ -52,7 +53,8 @@ def index() -> Retriever:
 
 @cache
 def model() -> Reader:
-    return tiny.build()
+    """Keeps no prefixes: its numbers do not depend on what was asked before."""
+    return tiny.build(prefix_cache=ByteSize(0))
 
 
 def question() -> Question:
@@ -172,8 +174,7 @@ def test_it_is_worth_what_our_own_workflow_is_worth_over_the_same_evidence(
     theirs = measured(own)
     for rule in ("trajectory", "shapley"):
         mine = [value for value in values(appraised, "seper", rule) if value]
-        its = [value for value in values(theirs, "seper", rule) if value]
-        assert mine == pytest.approx(its, abs=1e-6), "the reader's passes were others: rounding"
+        assert mine == pytest.approx([value for value in values(theirs, "seper", rule) if value])
 
 
 def test_it_comes_back_from_a_database_as_it_was(
