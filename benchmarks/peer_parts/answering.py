@@ -3,8 +3,9 @@
 Both use the embedded reader, the same questions, the same passages (of Hopscope's index) and the
 same prompts. FlashRAG's generator is its own for transformers' models, in batches of 4 as by its
 defaults and in larger ones. Ours is what a worker of `hopscope eval` does at its defaults, without
-the database: up to 64 threads, whose requests join a running decode. A turn loads the reader and
-answers all questions. A pass is one call of the model.
+the database: up to 64 threads, whose requests join a running decode. A turn answers all questions;
+what a process does only once is not in its time: making the index, loading the reader. A pass is
+one call of the model.
 
 FlashRAG's IRCoT cuts a thought at its full stop, with which it is also lost; here it is put back,
 else the reader writes no chain. Its generator takes the lengths of the prompts of a later batch
@@ -20,13 +21,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.answering import Way, answered, counted
 
 from hopscope.api import parts
 from hopscope.lab.experiments.concurrency import MOST
 from hopscope.runtime.corpora import hopland
+from hopscope.runtime.ports import Retriever
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.texts.answers import exact_match
@@ -44,6 +46,15 @@ CONTEXT = 2048
 """Tokens of the reader's context."""
 
 
+class Job(NamedTuple):
+    """What both sides do."""
+
+    workflow: str
+    questions: int
+    retriever: Retriever
+    rounds: int
+
+
 class Turns:
     """What the turns of one side gave."""
 
@@ -56,25 +67,24 @@ class Turns:
 def measure(*, questions: int, rounds: int, workflows: Sequence[str]) -> list[Table]:
     peer = imported()
     tables = []
+    retriever = parts.corpus(parts.HOPLAND)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for workflow in workflows:
-            ours = {OURS: _ours(workflow, questions, {})}
-            ours[f"{OURS}, {BATCHES[1]} threads"] = _ours(workflow, questions, {}, BATCHES[1])
+            job = Job(workflow, questions, retriever, rounds)
+            ours = {OURS: _ours(job, {})}
+            ours[f"{OURS}, {BATCHES[1]} threads"] = _ours(job, {}, BATCHES[1])
             if workflow == "ircot":
                 chain = {"reader": "false"}
-                ours[f"{OURS}, reader=false"] = _ours(workflow, questions, chain)
-                ours[f"{OURS}, reader=false, {BATCHES[1]} threads"] = _ours(
-                    workflow, questions, chain, BATCHES[1]
-                )
+                ours[f"{OURS}, reader=false"] = _ours(job, chain)
+                ours[f"{OURS}, reader=false, {BATCHES[1]} threads"] = _ours(job, chain, BATCHES[1])
             theirs = {
-                label: _theirs(peer, folder, workflow, questions, batch, thoughts)
+                label: _theirs(peer, folder, job, batch, thoughts)
                 for label, batch, thoughts in _ways(workflow, questions)
             }
             turns = {**ours, **theirs}
-            for first in (ours, theirs):  # what is only done once
-                next(iter(first.values()))[0]()
-            for _, kept in turns.values():
+            for turn, kept in turns.values():  # what is only done once
+                turn()
                 kept.passes = 0
             seconds = taken_in_turn({label: turn for label, (turn, _) in turns.items()}, rounds)
             own = seconds[OURS]
@@ -127,16 +137,18 @@ def imported() -> dict[str, Any]:
 
 
 def _ours(
-    workflow: str, questions: int, options: Mapping[str, str], threads: int = MOST
+    job: Job, options: Mapping[str, str], threads: int = MOST
 ) -> tuple[Callable[[], None], Turns]:
     kept = Turns()
-    asked = _asked(questions)
-    way = Way(threads=min(threads, questions), continuous=True)
+    asked = _asked(job.questions)
+    way = Way(threads=min(threads, job.questions), continuous=True)
+    # One for each turn, which must not remember the prompts of the one before.
+    readers = [parts.reader("tiny") for _ in range(1 + job.rounds)]
 
     def turn() -> None:
         shapes: list[tuple[int, int]] = []
         with counted(shapes):
-            found = answered(workflow, way, parts.reader("tiny"), asked, options)
+            found = answered(job.workflow, way, readers.pop(), job.retriever, asked, options)
         kept.passes += len(shapes)
         kept.right = _right(asked, [answer or "" for answer in found])
 
@@ -159,21 +171,21 @@ def _quiet() -> Iterator[None]:
 
 
 def _theirs(
-    peer: dict[str, Any], folder: Path, workflow: str, questions: int, batch: int, thoughts: int
+    peer: dict[str, Any], folder: Path, job: Job, batch: int, thoughts: int
 ) -> tuple[Callable[[], None], Turns]:
     kept = Turns()
-    asked = _asked(questions)
+    asked = _asked(job.questions)
+    with _quiet():
+        config = peer["Config"](config_dict=_settings(folder, batch))
+        generator = _generator(peer, config, batch, kept)
+    template = _template(peer, config, job.workflow)
+    parts_of = {"retriever": Passages(job), "generator": generator}
 
     def turn() -> None:
+        rows = [{"id": q.id, "question": q.text, "golden_answers": [*q.answers]} for q in asked]
         with _quiet():
-            config = peer["Config"](config_dict=_settings(folder, batch))
-            generator = _generator(peer, config, batch, kept)
-            retriever = Passages(SHOWN[workflow])
-            template = _template(peer, config, workflow)
-            rows = [{"id": q.id, "question": q.text, "golden_answers": [*q.answers]} for q in asked]
             data = peer["Dataset"](config, data=rows)
-            parts_of = {"retriever": retriever, "generator": generator}
-            if workflow == "naive":
+            if job.workflow == "naive":
                 pipeline = peer["SequentialPipeline"](config, template, **parts_of)
             else:
                 pipeline = peer["IRCOTPipeline"](config, template, max_iter=thoughts, **parts_of)
@@ -251,9 +263,9 @@ def _template(peer: dict[str, Any], config: Any, workflow: str) -> Any:
 class Passages:
     """Our retriever by the interface of FlashRAG's."""
 
-    def __init__(self, shown: int) -> None:
-        self._shown = shown
-        self._retriever = parts.corpus(parts.HOPLAND)
+    def __init__(self, job: Job) -> None:
+        self._shown = SHOWN[job.workflow]
+        self._retriever = job.retriever
 
     def batch_search(self, queries: Sequence[str], *, return_score: bool = False) -> Any:
         found = self._retriever.search(list(queries), k=self._shown)

@@ -99,7 +99,8 @@ def counted(questions: int, folder: Path) -> dict[str, Work]:
     )
     asked = bench.questions()
     together: Any = parts.reader(bench.spec)  # whose passes are those of any transformers model
-    answered("ircot", Way(min(MOST, questions), True), together, asked)
+    way = Way(min(MOST, questions), True)
+    answered("ircot", way, together, parts.corpus(parts.HOPLAND), asked)
     own: ForwardCounts = together.forwarded
     runs = trajectories(bench)
     product = Product(bench, "trajectory", ("seper",))

@@ -5,8 +5,10 @@ the tokens of its text alone, so a continuation never changes them, and there is
 beginning-of-text token.
 """
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from jinja2 import TemplateError
@@ -28,6 +30,40 @@ NORMALISED = 4
 """Most characters that a tokenizer's normalisation may merge into one."""
 
 
+KEPT = 1 << 16
+"""Tokens of the prompts last rendered that are kept: a run asks for those of a prompt again when it
+counts what its reader had at hand."""
+
+
+class Kept:
+    """Tokens of the prompts used last, `KEPT` together at most. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._tokens: OrderedDict[tuple[Prompt, str | None], tuple[int, ...]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def get(
+        self, prompt: Prompt, thought: str | None, render: Callable[[], Sequence[int]]
+    ) -> list[int]:
+        """The tokens of a prompt, rendered if they are not kept."""
+        key = prompt, thought
+        with self._lock:
+            known = self._tokens.get(key)
+            if known is not None:
+                self._tokens.move_to_end(key)
+                return list(known)
+        ids = tuple(render())
+        with self._lock:
+            if key not in self._tokens:
+                self._tokens[key] = ids
+                self._size += len(ids)
+            while self._size > KEPT:
+                _, oldest = self._tokens.popitem(last=False)
+                self._size -= len(oldest)
+        return list(ids)
+
+
 class Renderer:
     """Renders prompts by a model's chat template and tokenizer."""
 
@@ -44,6 +80,7 @@ class Renderer:
         self._end_ids = end_ids
         self._chat = bool(tokenizer.chat_template)
         self._defuse = Defuser(tokenizer, name).defuse
+        self._kept = Kept()
 
     def fewest(self, prompt: Prompt, context: int) -> int:
         """A lower bound on the prompt's tokens, if it may exceed the context; else 0.
@@ -73,6 +110,9 @@ class Renderer:
             CapabilityError: a thought is given to a model that does not think, or tools to one
                 that cannot call them.
         """
+        return self._kept.get(prompt, thought, lambda: self._rendered(prompt, thought))
+
+    def _rendered(self, prompt: Prompt, thought: str | None) -> list[int]:
         offered = tool_calls.tools(prompt.messages)
         if offered and not self._chat:
             raise self._toolless("it has no chat template")
