@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from time import process_time
+from time import process_time, thread_time
 from typing import Any, NamedTuple
 
 from hopscope.api import parts
@@ -45,18 +45,18 @@ class Tally:
 
     def __init__(self) -> None:
         self.reader: Any = parts.reader("tiny")
-        self.shapes: list[tuple[int, int]] = []
-        """Rows and columns of each pass."""
+        self.passes = Passes()
         self.seconds = 0.0
         self.answers: list[str | None] = []
 
     def figures(self, questions: int, base: float) -> dict[str, float | int]:
-        drawn = [rows for rows, columns in self.shapes if columns == 1]
+        drawn = [rows for rows, columns in self.passes.shapes if columns == 1]
         return {
-            "passes a question": len(self.shapes) / questions,
-            "reading": (len(self.shapes) - len(drawn)) / questions,
+            "passes a question": len(self.passes.shapes) / questions,
+            "reading": (len(self.passes.shapes) - len(drawn)) / questions,
             "rows a pass": sum(drawn) / len(drawn),
             "ms a question": 1000 * self.seconds / questions,
+            "of it in passes": 1000 * self.passes.seconds / questions,
             "ratio": self.seconds / base,
         }
 
@@ -67,7 +67,7 @@ def measure(workflow: str, ways: list[Way], limit: int, rounds: int) -> dict[str
     tallies = {way: Tally() for way in ways}
     for place in range(rounds):
         for way, tally in tallies.items():
-            with counted(tally.shapes):
+            with counted(tally.passes):
                 begun = process_time()
                 found = answered(workflow, way, tally.reader, retriever, asked)
                 tally.seconds += process_time() - begun
@@ -113,20 +113,37 @@ def answered(
         return list(pool.map(answer(shared), asked))
 
 
+class Passes:
+    """Passes of the reader."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, int]] = []
+        """Rows and columns of each."""
+        self.seconds = 0.0
+        """Processor time of all."""
+
+
 @contextmanager
-def counted(shapes: list[tuple[int, int]]) -> Iterator[None]:
-    """Keep the shapes of the forward passes inside: the rows, and the most tokens of one."""
+def counted(passes: Passes) -> Iterator[None]:
+    """Add the forward passes inside: of each the rows, and the most tokens of one."""
     forward, together = Forwarder.forward, Forwarder.together
 
     def counting(self: Forwarder, ids: Any, *rest: Any, **options: Any) -> Any:
-        shapes.append(tuple(ids.shape))
-        return forward(self, ids, *rest, **options)
+        passes.shapes.append(tuple(ids.shape))
+        begun = thread_time()
+        found = forward(self, ids, *rest, **options)
+        passes.seconds += thread_time() - begun
+        return found
 
     def counting_parts(self: Forwarder, parts: Any, **options: Any) -> Any:
-        if self.joins:
-            rows, columns = zip(*(part.ids.shape for part in parts), strict=True)
-            shapes.append((sum(rows), max(columns)))
-        return together(self, parts, **options)
+        if not self.joins:
+            return together(self, parts, **options)
+        rows, columns = zip(*(part.ids.shape for part in parts), strict=True)
+        passes.shapes.append((sum(rows), max(columns)))
+        begun = thread_time()
+        found = together(self, parts, **options)
+        passes.seconds += thread_time() - begun
+        return found
 
     changed: Any = Forwarder
     changed.forward, changed.together = counting, counting_parts

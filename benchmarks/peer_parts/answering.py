@@ -21,9 +21,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from statistics import mean
+from time import thread_time
 from typing import Any, NamedTuple
 
-from experiments.answering import Way, answered, counted
+from experiments.answering import Passes, Way, answered, counted
 
 from hopscope.api import parts
 from hopscope.lab.experiments.concurrency import MOST
@@ -59,7 +60,7 @@ class Turns:
     """What the turns of one side gave."""
 
     def __init__(self) -> None:
-        self.passes = 0
+        self.passes = Passes()
         self.right = 0.0
         """Exact matches in the last turn, as a share."""
 
@@ -85,20 +86,28 @@ def measure(*, questions: int, rounds: int, workflows: Sequence[str]) -> list[Ta
             turns = {**ours, **theirs}
             for turn, kept in turns.values():  # what is only done once
                 turn()
-                kept.passes = 0
+                kept.passes = Passes()
             seconds = taken_in_turn({label: turn for label, (turn, _) in turns.items()}, rounds)
             own = seconds[OURS]
             rows = [
                 (
                     label,
                     str(spread([1000 * each / questions for each in seconds[label]])),
+                    f"{1000 * kept.passes.seconds / rounds / questions:.3g}",
                     str(ratio(seconds[label], own)),
-                    f"{kept.passes / rounds / questions:.2f}",
+                    f"{len(kept.passes.shapes) / rounds / questions:.2f}",
                     f"{kept.right:.2f}",
                 )
                 for label, (_, kept) in turns.items()
             ]
-            columns = ("", "ms a question", "times ours", "passes a question", "EM")
+            columns = (
+                "",
+                "ms a question",
+                "of it in passes",
+                "times ours",
+                "passes a question",
+                "EM",
+            )
             tables.append(Table(f"{workflow}, {questions} questions", columns, rows))
     return tables
 
@@ -146,10 +155,8 @@ def _ours(
     readers = [parts.reader("tiny") for _ in range(1 + job.rounds)]
 
     def turn() -> None:
-        shapes: list[tuple[int, int]] = []
-        with counted(shapes):
+        with counted(kept.passes):
             found = answered(job.workflow, way, readers.pop(), job.retriever, asked, options)
-        kept.passes += len(shapes)
         kept.right = _right(asked, [answer or "" for answer in found])
 
     return turn, kept
@@ -226,10 +233,15 @@ def _generator(peer: dict[str, Any], config: Any, batch: int, kept: Turns) -> An
 
     generator = Batches(config)
 
-    def count(*_: object) -> None:
-        kept.passes += 1
+    def begin(_: object, inputs: object, options: dict[str, Any]) -> None:
+        kept.passes.shapes.append(tuple(options["input_ids"].shape))
+        kept.passes.seconds -= thread_time()
 
-    generator.model.register_forward_pre_hook(count)
+    def end(*_: object) -> None:
+        kept.passes.seconds += thread_time()
+
+    generator.model.register_forward_pre_hook(begin, with_kwargs=True)
+    generator.model.register_forward_hook(end)
     return generator
 
 
