@@ -45,7 +45,7 @@ def _run(given: list[str]) -> None:
     from hopscope.cli.variables import unread
     from hopscope.cli.views.notes import attach
     from hopscope.runtime.errors import HopscopeError, UsageError
-    from hopscope.runtime.storable import storable
+    from hopscope.runtime.texts.storable import storable
 
     prepare()
     attach()
@@ -106,7 +106,7 @@ def _open_streams() -> None:
 def _tell(message: str) -> None:
     from hopscope.api.views.render import note
     from hopscope.runtime.code_files import shown
-    from hopscope.runtime.storable import storable
+    from hopscope.runtime.texts.storable import storable
 
     note(shown(storable(message)))
 

@@ -17,7 +17,7 @@ import pytest
 
 import hopscope
 from hopscope.lab.dataset import topics, trec_run
-from hopscope.runtime import key_lists
+from hopscope.runtime import key_lists, shortening
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.corpora.records.chunks import Chunking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError, PassageDraft
@@ -32,7 +32,6 @@ from hopscope.runtime.texts import (
     final_answer,
     secrecy,
     sentences,
-    shortening,
 )
 from hopscope.runtime.types import Generation, Hit, Passage
 from hopscope.store.formats import search_r1
@@ -146,7 +145,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
         Chunking(100, 20).split(PassageDraft(text=text))
     ),
     "runtime.texts.secrecy": lambda text: secrecy.shown(text, KEY),
-    "runtime.texts.shortening": lambda text: shortening.cut(Passage(text=text), 10),
+    "runtime.shortening": lambda text: shortening.cut(Passage(text=text), 10),
     "runtime.compressors._budget": lambda text: _budget.units(
         pieces(text), [0.0] * len(pieces(text)), "word"
     ),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
-from hopscope.runtime.texts.shortening import cut
+from hopscope.runtime.shortening import cut
 from hopscope.runtime.types import Hit, Passage
 
 DUPLICATE_RATIO = 90

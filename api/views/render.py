@@ -19,7 +19,7 @@ from rich.text import Text
 
 from hopscope.api.views.encoding import carries_everything
 from hopscope.api.views.grid import Column, Grid
-from hopscope.runtime.storable import line, lines
+from hopscope.runtime.texts.storable import line, lines
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Usage

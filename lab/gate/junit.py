@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
-from hopscope.runtime.storable import line
+from hopscope.runtime.texts.storable import line
 
 
 class Case(NamedTuple):

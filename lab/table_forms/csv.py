@@ -9,7 +9,7 @@ from io import StringIO
 
 from hopscope.lab.table_forms.formulas import harmless
 from hopscope.lab.table_forms.table import Cell, Table
-from hopscope.runtime.storable import line
+from hopscope.runtime.texts.storable import line
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.statistics.over_questions import Difference, Estimate
 

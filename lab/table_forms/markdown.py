@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from hopscope.lab.table_forms.table import Table
 from hopscope.lab.table_forms.text import cell_text
-from hopscope.runtime.storable import line
+from hopscope.runtime.texts.storable import line
 
 MARKS = ("\\", "`", "*", "_", "<", ">", "|", "~", "](", "][", "]:", ":/", "www.")
 """Each gets a backslash before its last character. Brackets alone make no link, and intervals are

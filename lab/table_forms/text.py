@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hopscope.lab.table_forms.table import Cell
-from hopscope.runtime.storable import line
+from hopscope.runtime.texts.storable import line
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.statistics.over_questions import Difference, Estimate
 

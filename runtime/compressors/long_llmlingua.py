@@ -29,8 +29,8 @@ from hopscope.runtime.compressors.selective_context import PROMPT
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Prompts, Reader
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
+from hopscope.runtime.shortening import shortened
 from hopscope.runtime.stages import Candidates, Compression
-from hopscope.runtime.texts.shortening import shortened
 from hopscope.runtime.types import Hit, Scored, ScoreRequest
 
 RESTRICTION = "The answer to this question stands in the documents given."

@@ -20,8 +20,8 @@ from hopscope.runtime.compressors import _budget
 from hopscope.runtime.compressors._budget import Unit, UnitKind
 from hopscope.runtime.ports import Prompts, Reader
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
+from hopscope.runtime.shortening import shortened
 from hopscope.runtime.stages import Candidates, Compression
-from hopscope.runtime.texts.shortening import shortened
 from hopscope.runtime.types import ScoreRequest
 
 PROMPT = "compressor/text"

@@ -23,7 +23,7 @@ from hopscope.runtime.corpora.records.reading import (
     fail,
 )
 from hopscope.runtime.errors import CorpusError, UsageError
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Passage, digest
 
 _LINES = 1 << 48

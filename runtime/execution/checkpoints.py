@@ -24,6 +24,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from hopscope.runtime import types
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
 
@@ -80,7 +81,9 @@ class Serializer(JsonPlusSerializer):
 def serializer() -> Serializer:
     """A serializer that knows all record types that are loaded now, those of a workflow too."""
     known = [(kind.__module__, kind.__qualname__) for kind in _kinds(Record)]
-    return Serializer(allowed_msgpack_modules=[*known, (__name__, Tuple.__qualname__)])
+    # Files of earlier versions, in which the records were one module.
+    before = [(types.__name__, name) for name in types.__all__]
+    return Serializer(allowed_msgpack_modules=[*known, *before, (__name__, Tuple.__qualname__)])
 
 
 def _kinds(kind: type[Record]) -> list[type[Record]]:

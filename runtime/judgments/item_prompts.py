@@ -10,7 +10,7 @@ from typing import Literal
 
 from hopscope.runtime.ports import Prompts
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
-from hopscope.runtime.texts.shortening import cut
+from hopscope.runtime.shortening import cut
 from hopscope.runtime.types import Passage, Prompt
 
 SHOWN_WORDS = 300  # of each passage

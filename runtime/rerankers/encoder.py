@@ -20,7 +20,7 @@ from hopscope.runtime.errors import ReaderError, RetrieverError
 from hopscope.runtime.models.devices import Device
 from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.stages import Candidates, Reranker, Reranking
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from hopscope import __version__
 from hopscope.runtime.addresses import http_parts
 from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.ports import Retriever
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage
 
 LARGEST = 16 << 20  # bytes of one answer

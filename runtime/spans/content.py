@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from hopscope.runtime.spans import keys as keys
 from hopscope.runtime.stages import Candidates, StageNote
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Generation, GenerationRequest, Hit, Prompt, Usage
 
 DOCUMENT_LIMIT = 4_000

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import DateTime, Dialect, LargeBinary, Text
 from sqlalchemy.types import TypeDecorator
 
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 
 _NUL, _ESCAPE = "\x00", "\x1b"
 _ESCAPED = re.compile("\x1b(.)", re.DOTALL)

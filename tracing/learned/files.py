@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import Field, JsonValue, ValidationError
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.storable import line
+from hopscope.runtime.texts.storable import line
 from hopscope.runtime.types import Record
 from hopscope.runtime.validation import first
 from hopscope.tracing.learned.promise import Promise

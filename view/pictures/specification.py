@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.storable import line
+from hopscope.runtime.texts.storable import line
 
 Spec = dict[str, Any]
 Row = Mapping[str, Any]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from hopscope.runtime.errors import CorpusError
-from hopscope.runtime.storable import storable_json
+from hopscope.runtime.texts.storable import storable_json
 
 BLOCK = 1 << 16
 LONGEST = 1 << 26

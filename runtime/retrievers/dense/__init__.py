@@ -26,7 +26,7 @@ from hopscope.runtime.models.devices import Device
 from hopscope.runtime.models.processor import settle_processor
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.dense import faiss_index as _faiss
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from hopscope.runtime.indexes.phases import Progress, silent
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.lucene import jvm
 from hopscope.runtime.retrievers.lucene._anserini import Searcher
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
 KIND = "lucene"

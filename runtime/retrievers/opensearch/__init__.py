@@ -22,7 +22,7 @@ from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.opensearch import _client
 from hopscope.runtime.retrievers.opensearch import _index as _index
 from hopscope.runtime.retrievers.opensearch._client import IndexAddress, asking, reading
-from hopscope.runtime.storable import storable
+from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
 KIND = _index.KIND

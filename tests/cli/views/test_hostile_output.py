@@ -22,7 +22,7 @@ from hopscope.lab.table_forms.csv import comma_separated
 from hopscope.lab.table_forms.latex import latex
 from hopscope.lab.table_forms.markdown import markdown
 from hopscope.lab.table_forms.table import Table
-from hopscope.runtime.storable import lines
+from hopscope.runtime.texts.storable import lines
 
 HOSTILE = "a\x1b]8;;http://e.vil\x07b\x1b[2J\x9b31mc\u202ed\u2028e\rf\x00\u200eg\x7f"
 FORBIDDEN = {character for character in HOSTILE if not character.isprintable()}

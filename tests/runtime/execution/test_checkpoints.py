@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from hopscope.runtime import types
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.execution.checkpoints import Checkpoints, serializer, whole
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
-from hopscope.runtime.types import Generation, Question
+from hopscope.runtime.types import Generation, Passage, Question, Step
 from hopscope.workflows import ircot, naive
 from tests.fakes import passage, step
 from tests.servers.otlp import recorded
@@ -75,6 +76,19 @@ def test_what_is_read_back_equals_what_was_written() -> None:
     found = kept.loads_typed(kept.dumps_typed(state))
     assert found == state
     assert type(found["ballots"][0]) is tuple
+
+
+def test_a_file_of_the_time_when_the_records_were_one_module_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """LangGraph writes the module of each record, and reads one that it does not know as a dict."""
+    state = {"question": QUESTION, "evidence": (passage("a"),), "steps": [step(0, ["a"])]}
+    with monkeypatch.context() as before:
+        for kind in (Question, Passage, Step):
+            before.setattr(kind, "__module__", types.__name__)
+        old = serializer().dumps_typed(state)
+    assert b"hopscope.runtime.types." not in old[1]
+    assert serializer().loads_typed(old) == state
 
 
 def test_a_failed_run_goes_on_with_the_step_that_failed(checkpoints: Checkpoints) -> None:

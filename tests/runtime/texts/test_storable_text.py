@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hopscope.runtime.storable import storable, storable_json
+from hopscope.runtime.texts.storable import storable, storable_json
 from hopscope.runtime.types import Generation, Passage, Question, RunError, digest
 
 
