@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -21,21 +21,20 @@ from hopscope.runtime import components
 from tests.project.test_docs_commands import unknown
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "benchmarks" / "experiments" / "papers.py"
+SCRIPTS = ROOT / "benchmarks"
 PAGE = ROOT / "docs" / "evidence" / "papers.md"
 
 
 @pytest.fixture(scope="module")
 def papers() -> Iterator[ModuleType]:
-    """The script."""
+    """The script, which finds what it imports beside the other scripts."""
+    known = set(sys.modules)
     with pytest.MonkeyPatch.context() as patch:
-        spec = spec_from_file_location("papers", SCRIPT)
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        patch.setitem(sys.modules, "papers", module)
-        spec.loader.exec_module(module)
-        yield module
+        patch.syspath_prepend(SCRIPTS)
+        yield import_module("experiments.papers")
+    for name in set(sys.modules) - known:
+        if name.partition(".")[0] == "experiments":
+            del sys.modules[name]
 
 
 def results(papers: ModuleType) -> list[Any]:
