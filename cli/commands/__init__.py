@@ -40,7 +40,7 @@ COMMANDS = {
     "labels": "services.labels:labels",
     "rewards": "reports.rewards:rewards",
     "eor": "eor:app",
-    "lab": "lab:app",
+    "lab": "lab.group:app",
 }
 """Each command's module in this folder and its name there, in the order of `--help`."""
 

@@ -1,0 +1,1 @@
+"""`hopscope lab`: test the measurements against a known truth."""
