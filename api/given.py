@@ -1,6 +1,7 @@
 """The parts of a session as users give them: a name, or the part itself."""
 
 from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from hopscope.runtime import code_files
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
 
     from hopscope.runtime.execution.run import Workflow
     from hopscope.runtime.ports import Entailment, Policy, Reader, Retriever
-    from hopscope.runtime.types import Question
+    from hopscope.runtime.types import Question, Run
+    from hopscope.store.store import Store
 
 
 Part = TypeVar("Part")
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Invocable(Protocol):
@@ -143,6 +146,21 @@ def workflow(part: WorkflowPart, options: Mapping[str, str]) -> "Workflow":
     return part if prompts is None else parts.prompted(part, prompts)
 
 
+def workflow_and_options(workflow: WorkflowPart) -> tuple[WorkflowPart, dict[str, str]]:
+    """A workflow and the options that stand with its name, as in `ircot:k=3`.
+
+    Raises:
+        UsageError: the name is malformed, or holds a policy.
+    """
+    if not isinstance(workflow, str):
+        return workflow, {}
+    spec = Spec.parse(workflow, argument=False)
+    own = dict(spec.options)
+    if "policy" in own:
+        raise UsageError(f"workflow {workflow}: give the policy to the session, policy=...")
+    return spec.name, own
+
+
 def question(question: object, gold: str | Iterable[str] | None) -> "Question":
     """The question, with right answers if any are given.
 
@@ -171,6 +189,47 @@ def golds(gold: str | Iterable[str] | None) -> tuple[str, ...]:
     if not isinstance(answers, Iterable) or not all(isinstance(each, str) for each in answers):
         raise UsageError(f"gold: give the right answer, or a list of right answers, not {gold!r}")
     return Question(text="", answers=(gold,) if isinstance(gold, str) else tuple(gold)).answers
+
+
+def run(run: object, store: "Store") -> "Run":
+    """The record of a run, or of the stored run of this id.
+
+    Raises:
+        UsageError: there is no such run, or it is none.
+    """
+    from hopscope.api import stored
+    from hopscope.api.measured_run import MeasuredRun
+    from hopscope.runtime.types import Run
+
+    if isinstance(run, str):
+        return stored.find(store, run)
+    if not isinstance(run, Run | MeasuredRun):
+        raise UsageError(f"run: give a run or the id of a stored one, not {run!r}")
+    return run.record if isinstance(run, MeasuredRun) else run
+
+
+def names(named: object) -> tuple[str, ...]:
+    """The names in a sequence; a text is one name.
+
+    Raises:
+        UsageError: it is neither a text nor a sequence of texts.
+    """
+    listed: object = [named] if isinstance(named, str) else named
+    if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
+        raise UsageError(f"give a list of names, not {named!r}")
+    return tuple(listed)
+
+
+def choice(kind: type[Choice], text: str, name: str) -> Choice:
+    """The choice that a text names.
+
+    Raises:
+        UsageError: the text is not one of them.
+    """
+    try:
+        return kind(text)
+    except ValueError:
+        raise UsageError(f"{name}={text!r}: choose from {', '.join(kind)}") from None
 
 
 def texts(options: Mapping[str, object] | None) -> dict[str, str]:

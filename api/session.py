@@ -6,10 +6,9 @@ even if it could not be measured or stored.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from hopscope.api import given, parts, retrieval, spending
 from hopscope.api.appraiser import RULES, Appraiser, Measuring, split
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from hopscope.api.checkpoints import CheckpointSettings
     from hopscope.runtime.ports import Entailment, Reader, Retriever
     from hopscope.store.store import Store as RecordStore
-
-Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -126,7 +123,7 @@ class Session:
                 "thinking applies to a reader given by name: set it where you make your reader"
             )
         chosen = parts.prompts_of(reader) if prompts is None else str(prompts)
-        self.presets = Presets.named(names(presets), chosen)
+        self.presets = Presets.named(given.names(presets), chosen)
         if isinstance(entailment, str):
             entailment = parts.judging(entailment, self.presets.prompts)
         self.parts = Parts(
@@ -143,8 +140,8 @@ class Session:
             prices=None if prices is None else Path(prices),
         )
         self.samples, self.seed = samples, seed
-        self.meters = tuple(map(given.named, names(meters)))
-        self.rules = tuple(map(given.named, names(rules)))
+        self.meters = tuple(map(given.named, given.names(meters)))
+        self.rules = tuple(map(given.named, given.names(rules)))
         self.trace_file = None if trace_file is None else Path(trace_file)
         self.trace_content = trace_content
         self.turn = RLock()
@@ -226,7 +223,9 @@ class Session:
             SystemExit: a part called `sys.exit`; the run is stored as failed.
         """
         item = given.question(question, gold)
-        chosen, own = _split(self.workflow if workflow is None else given.named(workflow))
+        chosen, own = given.workflow_and_options(
+            self.workflow if workflow is None else given.named(workflow)
+        )
         name = chosen if isinstance(chosen, str) else ""
         self.presets.check(meters=self.meters, workflows=[name])
         preset = {**self.presets.of_workflow(name), **self.presets.of_meters(self.meters)}
@@ -320,15 +319,15 @@ class Session:
         from hopscope.api.creditings import Creditings
 
         with self.turn:
-            record = _record(self.store, run)
+            record = given.run(run, self.store)
             _, of_meters = split({**self.options, **given.texts(options)})
-            chosen = tuple(map(given.named, names(meters or self.meters or DEFAULT_METERS)))
+            chosen = tuple(map(given.named, given.names(meters or self.meters or DEFAULT_METERS)))
             wanted = CreditSettings(
-                rules=tuple(map(given.named, names(rules or self.rules))),
+                rules=tuple(map(given.named, given.names(rules or self.rules))),
                 meters=chosen,
-                counterfactual=_choice(CounterfactualName, counterfactual, "counterfactual"),
-                mode=_choice(Mode, mode, "mode"),
-                over=_choice(Over, over, "over"),
+                counterfactual=given.choice(CounterfactualName, counterfactual, "counterfactual"),
+                mode=given.choice(Mode, mode, "mode"),
+                over=given.choice(Over, over, "over"),
                 corpus=self.parts.named_retriever,
                 reader=self.reader,
                 entailment=self.entailment,
@@ -471,55 +470,3 @@ class Session:
             rules=self.rules,
             spend=self.spending,
         )
-
-
-def _split(workflow: WorkflowPart) -> tuple[WorkflowPart, dict[str, str]]:
-    """A workflow and the options that stand with its name, as in `ircot:k=3`.
-
-    Raises:
-        UsageError: the name is malformed, or holds a policy.
-    """
-    if not isinstance(workflow, str):
-        return workflow, {}
-    spec = Spec.parse(workflow, argument=False)
-    own = dict(spec.options)
-    if "policy" in own:
-        raise UsageError(f"workflow {workflow}: give the policy to the session, policy=...")
-    return spec.name, own
-
-
-def names(named: object) -> tuple[str, ...]:
-    """The names in a sequence; a text is one name.
-
-    Raises:
-        UsageError: it is neither a text nor a sequence of texts.
-    """
-    listed: object = [named] if isinstance(named, str) else named
-    if not isinstance(listed, Iterable) or not all(isinstance(each, str) for each in listed):
-        raise UsageError(f"give a list of names, not {named!r}")
-    return tuple(listed)
-
-
-def _record(store: "RecordStore", run: object) -> Run:
-    """
-    Raises:
-        UsageError: there is no such run, or it is none.
-    """
-    if isinstance(run, str):
-        from hopscope.api import stored
-
-        return stored.find(store, run)
-    if not isinstance(run, Run | MeasuredRun):
-        raise UsageError(f"run: give a run or the id of a stored one, not {run!r}")
-    return run.record if isinstance(run, MeasuredRun) else run
-
-
-def _choice(kind: type[Choice], text: str, name: str) -> Choice:
-    """
-    Raises:
-        UsageError: the text is not one of them.
-    """
-    try:
-        return kind(text)
-    except ValueError:
-        raise UsageError(f"{name}={text!r}: choose from {', '.join(kind)}") from None
