@@ -30,6 +30,8 @@ class Task:
     """The node's name."""
     input: Any
     span: Span
+    number: int
+    """Nodes that began before it in this run."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     log: Log = field(default_factory=Log)
     """Its calls to the run's ports."""

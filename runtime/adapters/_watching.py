@@ -63,6 +63,8 @@ class Watch:
         self._rules = rules
         self._deps = deps
         self._values: dict[str, Any] = {}
+        self._begun = 0
+        """Nodes that have begun."""
         self._running: dict[str, Task] = {}
         self._done: list[Task] = []
         self._failed: list[tuple[Exception, Task]] = []
@@ -92,7 +94,8 @@ class Watch:
         if "triggers" in event:
             added = self.settle()  # where nothing was written there were no values
             span = spans.begin_step(event["name"])
-            self._running[event["id"]] = Task(event["name"], event["input"], span)
+            self._running[event["id"]] = Task(event["name"], event["input"], span, self._begun)
+            self._begun += 1
             return added
         task = self._running.pop(event["id"])
         task.end(event["result"])
@@ -113,10 +116,13 @@ class Watch:
     def settle(self) -> bool:
         """Make steps of the finished nodes. True if there were any.
 
+        Parallel nodes are in the order of the graph, as their writes in its state are, whichever
+        ends first.
+
         Raises:
             RetrieverError: the documents' key has other values.
         """
-        done, self._done = self._done, []
+        done, self._done = sorted(self._done, key=lambda task: task.number), []
         last = next((task for task in reversed(done) if self._written(task)), None)
         for task in done:
             self._steps.append(self._step(task, settled=task is last))

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from operator import add
 from typing import Annotated, Any, TypedDict
 
@@ -124,11 +125,17 @@ class Parallel(TypedDict, total=False):
     output: str
 
 
-def test_nodes_beside_each_other_are_steps_one_after_the_other() -> None:
+def test_nodes_beside_each_other_are_steps_in_the_order_of_the_graph() -> None:
+    """The first ends last: in the order of their ends the steps would differ from run to run."""
+    last = threading.Event()
+
     def first(state: Parallel) -> Parallel:
+        assert last.wait(60)
+        time.sleep(0.1)  # until the second has ended, too
         return {"docs": [ALBA, {"id": 7, "text": "seven", "score": 0.5}]}
 
     def second(state: Parallel) -> Parallel:
+        last.set()
         return {"docs": [BRUNO, ALBA]}
 
     def write(state: Parallel) -> Parallel:
