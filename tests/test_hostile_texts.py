@@ -7,6 +7,7 @@ Before, some took minutes for what is read in hundredths of a second now.
 import math
 import re
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,7 +50,8 @@ from hopscope.workflows import _paragraphs, flare_instruct, ircot
 from hopscope.workflows.flare import drafting, questions
 from hopscope.workflows.search_agent import tags
 from hopscope.workflows.self_ask import dialogue_form
-from tests.hostile_texts import guarded, texts
+from tests import hostile_texts
+from tests.hostile_texts import reads_in_time, texts
 
 KEY = secrecy.Secret("sk-0123456789")
 
@@ -239,8 +241,21 @@ ELSEWHERE = {
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_parser_reads_hostile_text_in_no_time(name: str) -> None:
     for text in islice(texts(), 0, None, 5 if name in SLOW else 1):
-        with guarded():
-            PARSERS[name](text)
+        assert reads_in_time(PARSERS[name], text), f"{text[:40]!r} and so on"
+
+
+@pytest.mark.parametrize("handles", [False, True])
+def test_a_parser_that_takes_forever_is_seen(
+    handles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that handles the error which ends it."""
+
+    def careless(text: str) -> None:
+        with suppress(Exception) if handles else nullcontext():
+            re.match(r"(a+)+$", text)
+
+    monkeypatch.setattr(hostile_texts, "LONGEST", 0.1)
+    assert not reads_in_time(careless, "a" * 60 + "b")
 
 
 @pytest.mark.parametrize("unit", ["a", "a ", "Is it? ", "1. ", '"Mr. '])

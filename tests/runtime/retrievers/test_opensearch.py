@@ -68,23 +68,36 @@ def test_it_finds_what_was_indexed(service: Service) -> None:
     assert first.passage.model_dump(exclude={"source"}) == FARM[1].model_dump(exclude={"source"})
 
 
-@pytest.mark.skipif(
-    "HOPSCOPE_TEST_OPENSEARCH" not in os.environ,
-    reason="HOPSCOPE_TEST_OPENSEARCH names no service, such as http://localhost:9200",
-)
-def test_a_real_service_keeps_the_contract() -> None:
-    keeps_the_contract(os.environ["HOPSCOPE_TEST_OPENSEARCH"])
+@pytest.fixture
+def osmem() -> Iterator[Any]:
+    """A process that answers as OpenSearch 3 does, over an engine of its own."""
+    server = pytest.importorskip("osmem_server").OsmemServer.start(japanese=False)
+    yield server
+    server.close()
+    server.process.stdout.close()
 
 
-def keeps_the_contract(service: str, *, k1: float = opensearch.K1, b: float = opensearch.B) -> None:
+@pytest.fixture(params=["a real service", "a server process by others"])
+def by_others(request: pytest.FixtureRequest) -> tuple[str, dict[str, float]]:
+    """The address of a service that is not of these tests, and the scoring that it can do."""
+    if request.param == "a real service":
+        if "HOPSCOPE_TEST_OPENSEARCH" not in os.environ:
+            pytest.skip("HOPSCOPE_TEST_OPENSEARCH names no service, such as http://localhost:9200")
+        return os.environ["HOPSCOPE_TEST_OPENSEARCH"], {}
+    # It scores by these parameters, whatever an index is created with.
+    return request.getfixturevalue("osmem").url, {"k1": 1.2, "b": 0.75}
+
+
+def test_services_by_others_keep_the_contract(by_others: tuple[str, dict[str, float]]) -> None:
     """Everything that the server of these tests only claims."""
+    service, scoring = by_others
     url = f"{service}/hopscope-test-{secrets.token_hex(4)}"
     many = [*FARM, *(Passage(id=f"n{n}", text=f"Number {n} of the barn.") for n in range(1200))]
-    manifest = opensearch.create(many, url, name="farm", shards=3, k1=k1, b=b)
+    manifest = opensearch.create(many, url, name="farm", shards=3, **scoring)
     try:
         assert opensearch.verify(url) == manifest
         found, queries = opensearch.build(url=url), ["foxes and hens", "eat", "zebra", "barn"]
-        same = bm25.from_passages(many, name="farm", k1=k1, b=b).search(queries, k=20)
+        same = bm25.from_passages(many, name="farm", **scoring).search(queries, k=20)
         assert [ids(hits) for hits in found.search(queries, k=20)] == [ids(h) for h in same]
         with pytest.raises(UsageError, match="is an index already"):
             opensearch.create(FARM, url, name="farm")
@@ -95,20 +108,6 @@ def keeps_the_contract(service: str, *, k1: float = opensearch.K1, b: float = op
         client = opensearch._client.connect(where.service, timeout=60)
         for index in client.indices.get(index=f"{where.index}-*"):
             client.indices.delete(index=index)
-
-
-@pytest.fixture
-def osmem() -> Iterator[Any]:
-    """A process that answers as OpenSearch 3 does, over an engine of its own."""
-    server = pytest.importorskip("osmem_server").OsmemServer.start(japanese=False)
-    yield server
-    server.close()
-    server.process.stdout.close()
-
-
-def test_a_server_process_by_others_keeps_the_contract(osmem: Any) -> None:
-    # It scores by these parameters, whatever an index is created with.
-    keeps_the_contract(osmem.url, k1=1.2, b=0.75)
 
 
 def test_a_server_process_that_ends_is_told(osmem: Any) -> None:
