@@ -127,6 +127,31 @@ def sides(bench: Benchmark, theirs: Clock, own: Clock) -> Row:
     }
 
 
+def draw(reader: Any, request: GenerationRequest, *, stopping: bool = False) -> None:
+    """N samples of transformers' `generate` in one batch, with their token log-probabilities; they
+    end at the request's stop strings where `stopping`."""
+    model, renderer = weights_of(reader), reader._renderer
+    ids = torch.tensor([renderer.prompt_ids(request.prompt)], device=model.device)
+    torch.manual_seed(SEED)
+    stops = [Stopping(renderer._tokenizer, request.stop, ids.shape[1])] if stopping else []
+    with torch.no_grad():
+        out = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=True,
+            temperature=1.0,
+            top_k=0,
+            num_return_sequences=N,
+            max_new_tokens=request.max_tokens,
+            stopping_criteria=StoppingCriteriaList(stops),
+            pad_token_id=renderer._tokenizer.eos_token_id,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        model.compute_transition_scores(out.sequences, out.scores, normalize_logits=True)
+        renderer._tokenizer.batch_decode(out.sequences[:, ids.shape[1] :])
+
+
 class Authors:
     """Trajectory credit by the authors' algorithm, with a clock for each half of its work."""
 
@@ -142,7 +167,7 @@ class Authors:
 
     def warm(self, request: GenerationRequest) -> None:
         """Do once what is only done once."""
-        self._draw(request)
+        draw(self._reader, request, stopping=True)
         self._model.classify([Statement("Which?", "warm", "up")])
 
     def credits(
@@ -158,7 +183,7 @@ class Authors:
         with self.whole.running():
             with self.generation.running():
                 for request in requests.values():
-                    self._draw(request)
+                    draw(self._reader, request, stopping=True)
             drawn = {coalition: samples[request] for coalition, request in requests.items()}
             with self.entailment.running():
                 worths = {"seper": self._soft(found.question.text, golds, drawn)}
@@ -172,30 +197,6 @@ class Authors:
                 for meter, worth in worths.items()
                 for player, credit in trajectory(worth).items()
             }
-
-    def _draw(self, request: GenerationRequest) -> None:
-        """N samples in one batch, with their token log-probabilities."""
-        model = weights_of(self._reader)
-        renderer = self._reader._renderer
-        ids = torch.tensor([renderer.prompt_ids(request.prompt)], device=model.device)
-        torch.manual_seed(SEED)
-        stopping = Stopping(renderer._tokenizer, request.stop, ids.shape[1])
-        with torch.no_grad():
-            out = model.generate(
-                ids,
-                attention_mask=torch.ones_like(ids),
-                do_sample=True,
-                temperature=1.0,
-                top_k=0,
-                num_return_sequences=N,
-                max_new_tokens=request.max_tokens,
-                stopping_criteria=StoppingCriteriaList([stopping]),
-                pad_token_id=renderer._tokenizer.eos_token_id,
-                return_dict_in_generate=True,
-                output_scores=True,
-            )
-            model.compute_transition_scores(out.sequences, out.scores, normalize_logits=True)
-            renderer._tokenizer.batch_decode(out.sequences[:, ids.shape[1] :])
 
     def _soft(
         self,

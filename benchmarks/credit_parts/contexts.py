@@ -1,7 +1,9 @@
 """The contexts that a run's measurement needs."""
 
+from collections.abc import Sequence
+
 from credit_parts.bench import SEED, N
-from hopscope.runtime.types import GenerationRequest, Run
+from hopscope.runtime.types import GenerationRequest, Passage, Run
 from hopscope.tracing.asking import asking
 from hopscope.tracing.asking.context import cut
 from hopscope.tracing.games.frozen import over_steps
@@ -22,13 +24,18 @@ def contexts(found: Run, *, every: bool) -> dict[frozenset[int], GenerationReque
     for coalition in chosen if every else along:
         evidence = game.evidence(coalition)
         assert isinstance(evidence, tuple)
-        [request] = asking.requests(
-            found.question.text,
-            [cut(evidence, CONTEXT_WORDS).passages],
-            n=N,
-            temperature=1.0,
-            max_tokens=MAX_TOKENS,
-            seed=SEED,
-        ).values()
-        requests[coalition] = request
+        requests[coalition] = request_of(found.question.text, evidence)
     return requests
+
+
+def request_of(question: str, evidence: Sequence[Passage]) -> GenerationRequest:
+    """The reader's request for N answers from the evidence."""
+    [request] = asking.requests(
+        question,
+        [cut(evidence, CONTEXT_WORDS).passages],
+        n=N,
+        temperature=1.0,
+        max_tokens=MAX_TOKENS,
+        seed=SEED,
+    ).values()
+    return request

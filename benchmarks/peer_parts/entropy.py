@@ -21,17 +21,15 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
+from credit_parts import authors
 from credit_parts.bench import SEED, Benchmark, N
-from credit_parts.contexts import CONTEXT_WORDS, MAX_TOKENS
-from credit_parts.passes import weights_of
+from credit_parts.contexts import CONTEXT_WORDS, MAX_TOKENS, request_of
 from credit_parts.prompted import Prompted
 from credit_parts.runs import trajectories
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.types import GenerationRequest, Passage, Question
-from hopscope.tracing.asking import asking
-from hopscope.tracing.asking.context import cut
 from hopscope.tracing.entailments import lexical
 from hopscope.tracing.entailments.nli import statement_texts
 from hopscope.tracing.games.frozen import over_steps
@@ -138,19 +136,11 @@ class Ours:
 
 def requests_of(asked: Asked) -> list[GenerationRequest]:
     """The reader's request of each context."""
-    found = []
-    for question, evidences in asked:
-        for evidence in evidences:
-            [request] = asking.requests(
-                question.text,
-                [cut(evidence, CONTEXT_WORDS).passages],
-                n=N,
-                temperature=1.0,
-                max_tokens=MAX_TOKENS,
-                seed=SEED,
-            ).values()
-            found.append(request)
-    return found
+    return [
+        request_of(question.text, evidence)
+        for question, evidences in asked
+        for evidence in evidences
+    ]
 
 
 class Theirs:
@@ -175,26 +165,9 @@ class Theirs:
         self.entropies: list[float] = []
 
     def draw(self) -> None:
-        """N samples of each context in a batch, with their log-probabilities."""
-        model, renderer = weights_of(self._reader), self._reader._renderer
+        """The samples of each context."""
         for request in self._requests:
-            ids = torch.tensor([renderer.prompt_ids(request.prompt)], device=model.device)
-            torch.manual_seed(SEED)
-            with torch.no_grad():
-                out = model.generate(
-                    ids,
-                    attention_mask=torch.ones_like(ids),
-                    do_sample=True,
-                    temperature=1.0,
-                    top_k=0,
-                    num_return_sequences=N,
-                    max_new_tokens=request.max_tokens,
-                    pad_token_id=renderer._tokenizer.eos_token_id,
-                    return_dict_in_generate=True,
-                    output_scores=True,
-                )
-                model.compute_transition_scores(out.sequences, out.scores, normalize_logits=True)
-            renderer._tokenizer.batch_decode(out.sequences[:, ids.shape[1] :])
+            authors.draw(self._reader, request)
 
     def turn(self) -> None:
         self.draw()
