@@ -132,13 +132,25 @@ def building(target: Path, *, overwrite: bool) -> Iterator[Path]:
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}") from None
     try:
-        yield new
+        with _replacing(target, new, overwrite):
+            yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+@contextmanager
+def _replacing(target: Path, new: Path, overwrite: bool) -> Iterator[None]:
+    """Put the new folder in the place of the target at the end of the block.
+
+    Raises:
+        RetrieverError: writing failed.
+    """
+    try:
+        yield
         _sync(new)
         _put(new, target, overwrite)
     except OSError as error:
         raise RetrieverError(f"writing {target} failed: {error}") from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 @contextmanager
@@ -167,11 +179,8 @@ def resuming(target: Path, *, overwrite: bool, key: str, kept: str) -> Iterator[
         except BlockingIOError:
             raise UsageError(f"another process is building {target}: wait for it") from None
         try:
-            yield new
-            _sync(new)
-            _put(new, target, overwrite)
-        except OSError as error:
-            raise RetrieverError(f"writing {target} failed: {error}") from error
+            with _replacing(target, new, overwrite):
+                yield new
         finally:
             if not (new / kept).exists():
                 shutil.rmtree(new, ignore_errors=True)

@@ -156,15 +156,7 @@ class JsonRecords:
     def _spread(self, stream: BinaryIO) -> Iterator[JsonObject | CorpusError]:
         text = _Text(self, stream)
         while text.next_character():
-            line = text.line
-            value = text.value()
-            try:
-                text.check_utf8(line)
-                located = self._located(line, value, text.latest)
-            except CorpusError as error:
-                yield error
-            else:
-                yield located
+            yield self._next(text)
 
     def _list(self, stream: BinaryIO) -> Iterator[JsonObject | CorpusError]:
         text = _Text(self, stream)
@@ -172,21 +164,27 @@ class JsonRecords:
         if text.next_character() != "]":
             while True:
                 text.next_character()
-                line = text.line
-                value = text.value()
-                try:
-                    text.check_utf8(line)
-                    located = self._located(line, value, text.latest)
-                except CorpusError as error:
-                    yield error
-                else:
-                    yield located
+                yield self._next(text)
                 if text.next_character() != ",":
                     break
                 text.skip(",")
         text.skip("]")
         if text.next_character():
             raise self.fail(text.line, "more text after the end of the list")
+
+    def _next(self, text: "_Text") -> JsonObject | CorpusError:
+        """The next object of a text, or the error of one that is broken.
+
+        Raises:
+            CorpusError: the rest of the text cannot be read.
+        """
+        line = text.line
+        value = text.value()
+        try:
+            text.check_utf8(line)
+            return self._located(line, value, text.latest)
+        except CorpusError as error:
+            return error
 
     def _located(self, line: int, value: object, spelled: str) -> JsonObject:
         if not isinstance(value, dict):
