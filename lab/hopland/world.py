@@ -56,11 +56,6 @@ class World:
     telling_of: dict[Fact, int]
     """The position in `tellings` of the passage that states a fact."""
 
-    def object_of(self, subject: str, relation: str) -> str | None:
-        """The object of a fresh or fixed fact, or None if the world has no such fact."""
-        fact = self.facts.get((subject, relation)) or FIXED_FACTS.get((subject, relation))
-        return fact.object if fact else None
-
 
 def _fixed() -> tuple[dict[EntityKind, tuple[str, ...]], dict[tuple[str, str], Fact]]:
     rng = random.Random(50)

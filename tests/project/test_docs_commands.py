@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,10 +74,52 @@ def test_scripts_and_modules_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", TEXTS)
 def test_files_of_the_project_exist(page: str) -> None:
-    rooms = "api|runtime|workflows|tracing|store|lab|cli|tests|benchmarks|docs|examples"
-    named = (code for code in commands(TEXTS[page]) if re.fullmatch(rf"({rooms})/[\w./-]+", code))
+    rooms = "api|runtime|workflows|tracing|store|lab|cli|view|tests|benchmarks|docs|examples"
+    names = re.compile(rf"(?<![\w./-])(?:{rooms})/[\w./-]+")
+    named = (name for line in commands(TEXTS[page]) for name in names.findall(line))
     made_up = re.compile(r"workflows/ask_again\.py|[\w/]+/NAME\.py")
     assert [n for n in named if not made_up.fullmatch(n) and not (ROOT / n).exists()] == []
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_make_s_targets_and_the_variables_exist(page: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    lines = list(commands(TEXTS[page]))
+    named = {target for line in lines for target in re.findall(r"^make ([a-z-]+)", line)}
+    assert named <= targets
+    sources = [makefile, *(path.read_text(encoding="utf-8") for path in sources_of("tests"))]
+    read = set(re.findall(r"HOPSCOPE_[A-Z_]+[A-Z]", "\n".join(sources)))
+    variables = {each for line in lines for each in re.findall(r"HOPSCOPE_[A-Z_]+[A-Z]", line)}
+    assert variables <= read
+
+
+def sources_of(*more: str) -> list[Path]:
+    """The files of the product's code, and of these folders."""
+    rooms = [path.name for path in (ROOT / "src" / "hopscope").iterdir() if path.is_symlink()]
+    kinds = (".py", ".html", ".js", ".toml", ".txt", ".jinja")
+    return [
+        path
+        for room in (*rooms, *more)
+        for path in sorted((ROOT / room).rglob("*"))
+        if path.suffix in kinds
+    ]
+
+
+def named_in(source: str) -> list[str]:
+    """The command lines between backticks, also over several lines of a text or a comment."""
+    joined = re.sub(r'"\s*\n\s*f?"', "", source)
+    found = re.findall(r"`(hopscope [^`{}]+)`", joined)
+    return [" ".join(line.replace("\n# ", "\n").split()) for line in found]
+
+
+def test_commands_that_the_code_names_exist() -> None:
+    """Help texts, errors, pages of the local view and docstrings name commands."""
+    named = [
+        (path, line) for path in sources_of() for line in named_in(path.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 100
+    assert [(str(path), line) for path, line in named if unknown(line)] == []
 
 
 def test_a_wrong_command_would_be_found() -> None:
@@ -84,6 +127,8 @@ def test_a_wrong_command_would_be_found() -> None:
     assert unknown("hopscope run 'Who?' --golden A") == ["--golden"]
     assert unknown("hopscope index destroy wiki") == ["destroy"]
     assert unknown("hopscope fly") == ["fly"]
+    [line] = named_in('say("ask `hopscope"\n    f" run --golden A` again")')
+    assert unknown(line) == ["--golden"]
 
 
 def test_the_documents_hold_commands() -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from ir_measures import AP, RR, Measure, P, R, Success, evaluator, nDCG
 
 BINARY = ("P", "R", "AP", "RR", "NDCG", "Hit")
-CONTINUOUS = ("P", "Hit")
 
 _TREC: dict[str, Measure] = {"P": P, "R": R, "AP": AP, "RR": RR, "NDCG": nDCG, "Hit": Success}
 
