@@ -167,7 +167,7 @@ class _Pusher:
         """Send an experiment, and remove its runs from those that are left to send."""
         found = self._store.experiments.find(name)
         items = self._store.experiments.items(name)
-        for label, plan, own in plans(self._store, found, items, capture=self._capture):
+        for label, plan, own in plans(found, items, capture=self._capture):
             remote = self._begin(name, label, plan)
             if remote is None:
                 continue
@@ -186,7 +186,7 @@ class _Pusher:
     def _begin(self, name: str, label: str, plan: Plan) -> str | None:
         """Begin an experiment; None if that failed."""
         key = digest(name, label)
-        known = self._known(EXPERIMENT, key, plan.content)
+        known = self._known(EXPERIMENT, key)
         if known is not None and self._same(known, plan.content):
             self._report.known[EXPERIMENT] += 1
             return known.remote
@@ -293,7 +293,7 @@ class _Pusher:
 
     def _result(self, told: Told, within: Within, key: str, experiment: str | None) -> None:
         made: Result = result(told, within.example.id, capture=self._capture)
-        before = self._known(RESULT, key, made.content)
+        before = self._known(RESULT, key)
         if before is not None and self._same(before, made.content):
             self._report.known[RESULT] += 1
             return
@@ -313,7 +313,7 @@ class _Pusher:
         """Whether this was sent, with texts or as it would be sent now."""
         return before.reason is None and before.content in (content, self._mark(content))
 
-    def _known(self, kind: str, key: str, content: str) -> Sent | None:
+    def _known(self, kind: str, key: str) -> Sent | None:
         return self._ledger.known(kind, [key]).get(key)
 
     def _send(self, sent: Sent, what: str, call: Callable[[], str]) -> Sent | None:

@@ -77,7 +77,7 @@ def tell(
 
 
 def plans(
-    store: Store, experiment: Experiment, items: Sequence[Item], *, capture: bool
+    experiment: Experiment, items: Sequence[Item], *, capture: bool
 ) -> Iterator[tuple[str, Plan, list[Item]]]:
     """For each arm with answers its label, its plan, and its items with runs."""
     examples = {
