@@ -82,7 +82,7 @@ def test_show_prints_the_table_of_the_command(
     assert "shapley" in capsys.readouterr().out
 
 
-def test_a_function_is_a_retriever(session: hopscope.Session, tmp_path: Path) -> None:
+def test_a_function_is_a_retriever(session: hopscope.Session) -> None:
     asked: list[tuple[str, int]] = []
 
     def find(query: str, k: int) -> list[str]:
@@ -97,7 +97,7 @@ def test_a_function_is_a_retriever(session: hopscope.Session, tmp_path: Path) ->
     assert session.store.load(run.id) == run.record  # a store that was given stays open
 
 
-def test_a_retriever_port_and_a_reader_port_stand_for_themselves(tmp_path: Path) -> None:
+def test_a_retriever_port_and_a_reader_port_stand_for_themselves() -> None:
     class Shelf:
         name = "shelf"
 
@@ -276,7 +276,7 @@ def test_many_questions_are_asked_when_their_runs_are_wanted(session: hopscope.S
     assert [run.question.id for run in runs] == ["1"]
 
 
-def test_ask_works_in_a_running_loop_and_its_twin_leaves_it_running(tmp_path: Path) -> None:
+def test_ask_works_in_a_running_loop_and_its_twin_leaves_it_running() -> None:
     async def find(query: str, k: int) -> list[str]:
         await asyncio.sleep(0)
         return TEXTS

@@ -48,7 +48,7 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     return found
 
 
-def kept(capsys: pytest.CaptureFixture[str], database: list[str]) -> dict[str, Any]:
+def kept(database: list[str]) -> dict[str, Any]:
     """The whole record, as the store has it."""
     from hopscope.store.store import Store
 
@@ -81,7 +81,7 @@ def test_an_expression_is_run_and_recorded(
     stages: list[tuple[str, int, int | None]],
 ) -> None:
     found = ask(capsys, "-w", "naive", "--retriever", spec, "--samples", "1", *database)
-    run = kept(capsys, database)
+    run = kept(database)
     assert run["retriever"].split(" [")[0] == spec
     [retrieve, answer] = run["steps"]
     size = retrieval.size(retrieval.parse(spec))
@@ -108,7 +108,7 @@ def test_the_reader_s_summary_takes_the_place_of_what_it_read(
     capsys: pytest.CaptureFixture[str], database: list[str]
 ) -> None:
     ask(capsys, "-w", "naive", "--corpus", "hopland@3@CP", *database)
-    run = kept(capsys, database)
+    run = kept(database)
     [retrieve, answer] = run["steps"]
     [note] = json.loads(retrieve["output"])
     assert len(note["before"]) == 3
@@ -128,7 +128,7 @@ def test_every_workflow_takes_it(
     spec = "rrf(hopland@5,bm25:hopland@3)@RR(listwise,window=4,stride=2)@2"
     arguments = ["-w", workflow, "--corpus", spec, "--samples", "1", *options, *database]
     found = ask(capsys, *arguments)
-    run = kept(capsys, database)
+    run = kept(database)
     assert run["retriever"].startswith(spec + " [bm25:hopland@")
     retrievals = [step for step in run["steps"] if step["query"]]
     assert retrievals
@@ -145,7 +145,7 @@ def test_a_cross_encoder_from_a_folder_reranks(
     folder = save(tmp_path / "bert", "bert", positions=512)
     spec = f"hopland@8@RR(cross_encoder:{folder},max_length=24)@3"
     ask(capsys, "-w", "naive", "--corpus", spec, "--samples", "1", *database)
-    run = kept(capsys, database)
+    run = kept(database)
     assert run["retriever"].startswith(spec)
     assert "; cross_encoder:" in run["retriever"]
     scores = [hit["score"] for hit in run["steps"][0]["ranked"]]
@@ -162,7 +162,7 @@ def test_an_encoder_from_a_folder_reranks(
     folder = encoders.bert(tmp_path / "bert")
     spec = f"hopland@8@RR(encoder:e5:{folder})@3"
     ask(capsys, "-w", "naive", "--corpus", spec, "--samples", "1", *database)
-    run = kept(capsys, database)
+    run = kept(database)
     assert run["retriever"].startswith(spec)
     assert "; encoder:e5:bert@" in run["retriever"]
     scores = [hit["score"] for hit in run["steps"][0]["ranked"]]
@@ -179,7 +179,7 @@ def test_sources_of_one_s_own_are_named_with_their_kind(
     """A folder's name may hold a space; then it stands between double quotes."""
     spec = f'"{index}"@2&bm25:"{index}"@3&hopland@2'
     ask(capsys, "-w", "naive", "--corpus", spec, "--reader", "tiny", *database)
-    run = kept(capsys, database)
+    run = kept(database)
     assert run["options"]["k"] == 7
     assert run["retriever"].count("bm25:part@") == 1
     sources = {hit["passage"]["source"].split("@")[0] for hit in run["steps"][0]["ranked"]}
@@ -195,7 +195,7 @@ def test_k_is_one_s_own_where_it_is_given(
     capsys: pytest.CaptureFixture[str], database: list[str]
 ) -> None:
     ask(capsys, "-w", "naive", "--corpus", "hopland@3&hopland@5", "-k", "4", *database)
-    run = kept(capsys, database)
+    run = kept(database)
     assert run["options"]["k"] == 4
     assert len(run["steps"][0]["ranked"]) == 4
 
@@ -205,7 +205,7 @@ def test_what_a_k_chooses_is_not_what_is_retrieved(
 ) -> None:
     """`k` of k-sampling is how often it samples."""
     ask(capsys, "-w", "k_sampling", "--corpus", "hopland@2", "-o", "k=1", *database)
-    assert kept(capsys, database)["options"]["k"] == 1
+    assert kept(database)["options"]["k"] == 1
     assert retrieval.size(retrieval.parse("hopland@2")) == 2
 
 
@@ -218,7 +218,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_retriever(
     with pytest.raises(SystemExit) as stop:
         main(["resume", *checkpoint, *database, "--json"])
     assert stop.value.code in (0, None)
-    assert kept(capsys, database)["retriever"].startswith(f"{spec} [")
+    assert kept(database)["retriever"].startswith(f"{spec} [")
 
 
 @pytest.mark.parametrize(

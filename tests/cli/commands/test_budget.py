@@ -105,7 +105,7 @@ def test_a_calibration_of_tasr_can_be_named(tmp_path: Path) -> None:
     assert found.name == "tasr:0.5 (calibrated)"
 
 
-def test_money_needs_a_price(tmp_path: Path) -> None:
+def test_money_needs_a_price() -> None:
     from hopscope.api.spending import Spending
     from hopscope.runtime.budget.ledger import Limits
     from hopscope.runtime.errors import UsageError

@@ -152,7 +152,7 @@ def test_files_without_questions_are_refused(tmp_path: Path) -> None:
         dataset.load(written(tmp_path, twice, twice))
 
 
-def test_the_embedded_questions_have_a_name(tmp_path: Path) -> None:
+def test_the_embedded_questions_have_a_name() -> None:
     found = dataset.load("hopland:dev")
     assert [e.question for e in found.entries] == [q.question for q in hopland.questions("dev")]
     first, wanted = found.entries[-1], hopland.questions("dev")[-1]

@@ -53,7 +53,7 @@ def test_tables_are_shown_in_every_form(database: Path, capsys: pytest.CaptureFi
     assert repr(found) == "<Comparison: overview>"
 
 
-def test_what_is_not_there_is_told(database: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_not_there_is_told(database: Path) -> None:
     with pytest.raises(UsageError, match="no experiment"):
         hopscope.compare("other", store=database)
     with pytest.raises(UsageError, match="name an experiment"):

@@ -117,7 +117,7 @@ def branches(reader: Any, request: BranchRequest) -> dict[int, Branch]:
     return {branch.token_id: branch for branch in found}
 
 
-def test_what_cannot_go_on_or_does_not_fit_is_refused(llama: Any, tmp_path: Path) -> None:
+def test_what_cannot_go_on_or_does_not_fit_is_refused(llama: Any) -> None:
     with pytest.raises(ReaderError, match="has ended"):
         llama.branch([asked(0, (40, 41), max_tokens=2)])
     with pytest.raises(ReaderError, match="has ended"):

@@ -81,7 +81,7 @@ def test_special_tokens_have_no_text(tokenizer: Any) -> None:
     assert pieces(tokenizer, [], ids) == ["a", "", "b"]
 
 
-def test_a_leading_space_survives_tokenizers_that_drop_it(tmp_path: Path) -> None:
+def test_a_leading_space_survives_tokenizers_that_drop_it() -> None:
     """SentencePiece decoders strip the space of the first token they are shown."""
     from tokenizers import Tokenizer, decoders, pre_tokenizers
     from tokenizers.models import WordLevel
@@ -146,7 +146,7 @@ def test_an_empty_text_keeps_the_likelihood_of_the_stop_string(tokenizer: Any) -
     assert written.generation().end_logprob == -0.7
 
 
-def test_a_passage_cannot_end_the_turn_it_stands_in(tmp_path: Path) -> None:
+def test_a_passage_cannot_end_the_turn_it_stands_in() -> None:
     """Retrieved text that holds the chat format's markers would otherwise speak as the user."""
     learned = models.tokenizer()
     renderer = Renderer(learned, "tiny", frozenset({learned.eos_token_id}))

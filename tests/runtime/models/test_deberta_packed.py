@@ -88,9 +88,7 @@ def test_states_of_all_tokens_stand_where_transformers_has_them() -> None:
     assert not found[~there].any()
 
 
-def test_no_padding_and_only_first_tokens_of_the_last_layer_are_computed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_padding_and_only_first_tokens_of_the_last_layer_are_computed() -> None:
     rows: list[int] = []
 
     def counted(parts: Any) -> Any:

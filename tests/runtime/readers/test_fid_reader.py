@@ -171,7 +171,7 @@ def test_one_passage_is_plain_t5(reader: Any, reference: Reference) -> None:
     assert said.usage.input_tokens == ids.shape[1]
 
 
-def test_passages_are_read_apart(t5: Any, tmp_path: Path) -> None:
+def test_passages_are_read_apart(t5: Any) -> None:
     """The order of the passages has no effect, other than in one message; each passage has one."""
     reply = (40, 50, 60, 70)
 
@@ -281,7 +281,7 @@ def test_alone_the_numbers_are_equal_to_the_last_digit(tmp_path: Path) -> None:
     assert [reader.score([each])[0] for each in given] == reader.score(given)
 
 
-def test_replies_end_at_stop_strings_and_end_tokens(t5: Any, tmp_path: Path) -> None:
+def test_replies_end_at_stop_strings_and_end_tokens(t5: Any) -> None:
     hot = sampled(1, n=200, temperature=3.0, max_tokens=20)
     [samples] = t5.generate([hot])
     ended = [said for said in samples if said.finish_reason == "eos"]

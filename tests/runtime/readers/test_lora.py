@@ -123,7 +123,7 @@ def test_the_base_model_can_be_named(adapted: tuple[Path, Any], folder: Path) ->
         assert torch.equal(weight, same), name
 
 
-def test_a_wrong_adapter_is_told(adapted: tuple[Path, Any], tmp_path: Path) -> None:
+def test_a_wrong_adapter_is_told(adapted: tuple[Path, Any]) -> None:
     base = adapted[0].parent / "base"
     told = refused(base, adapter=str(base))
     assert "it has no adapter_config.json; give a folder that peft's save_pretrained" in told

@@ -1,7 +1,6 @@
 """No query that a command waits for reads a whole table, however large the store is."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +62,6 @@ def test_a_query_reads_only_what_it_needs(filled: Store, act: str) -> None:
     assert [(p.sql, step) for p in found for step in p.steps if whole(step)] == []
 
 
-def test_a_plan_that_reads_a_whole_table_is_seen(filled: Store, tmp_path: Path) -> None:
+def test_a_plan_that_reads_a_whole_table_is_seen(filled: Store) -> None:
     [faulty] = [p for p in plans(filled, filled.verify) if p.sql.startswith("SELECT texts.hash")]
     assert [step for step in faulty.steps if whole(step)]

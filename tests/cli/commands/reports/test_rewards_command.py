@@ -53,7 +53,7 @@ def test_an_experiment_that_was_credited_needs_no_model(
 
 
 def test_what_is_not_stored_is_measured_by_the_reader_that_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What it measures is stored, so that the next time needs no model."""
     asked = ("rewards", "done", "--rule", "shapley", "--format", "verl")
