@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hopscope.runtime.models.llama import Llama, Part
+from hopscope.runtime.models.llama import Llama
+from hopscope.runtime.models.parts import Part
 from hopscope.runtime.types import ForwardCounts
 
 

@@ -19,7 +19,7 @@ from hopscope.runtime.generation.caches.roomy import Room
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.prefixes import Match, PrefixTree, Tokens, common
 from hopscope.runtime.models.batches import Size, must_be_alone
-from hopscope.runtime.models.llama import Part
+from hopscope.runtime.models.parts import Part
 
 PASS = 32
 """The fixed cost of a pass in tokens: fewer tokens are cheaper to read twice, or in vain, than in a
@@ -215,7 +215,7 @@ class Prefill:
         if past:
             runs = [match.runs for match in at_hand]
             size = Size(past + columns, len(members))
-            joined(runs, tokens, cache=cache, room=Room(0), size=size)
+            joined(runs, tokens, cache=cache, size=size)
         keep = max(wanted[i].logits for i in members)
         return Part(new, mask, cache, keep), sum(tokens)
 

@@ -29,7 +29,7 @@ from hopscope.runtime.generation.prefill import (
 from hopscope.runtime.generation.prefixes import Tokens
 from hopscope.runtime.generation.sampling import close_calls, distribution, draw, uniform
 from hopscope.runtime.models.batches import Size
-from hopscope.runtime.models.llama import Part
+from hopscope.runtime.models.parts import Part
 
 AHEAD = 32
 """Tokens that a running row has room for. A longer reply makes the rows wider on its way; those

@@ -11,7 +11,7 @@ Source: LLaMA (Touvron et al. 2023, arXiv 2302.13971, section 2.2).
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import torch
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,6 +21,7 @@ from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 
 from hopscope.runtime.errors import UsageError, first_line
 from hopscope.runtime.models.linear import product
+from hopscope.runtime.models.parts import KeysAndValues, Part
 
 TOGETHER = 512
 """Tokens whose maps are computed together on a processor: its cache holds what they need. Many
@@ -60,28 +61,6 @@ class LlamaConfig(BaseModel):
     def get_text_config(self) -> "LlamaConfig":
         """Itself, as in transformers' configurations."""
         return self
-
-
-class KeysAndValues(Protocol):
-    """The cache of all layers."""
-
-    def update(self, keys: Tensor, values: Tensor, layer: int, /) -> tuple[Tensor, Tensor]:
-        """Append to a layer; returns all of its keys and values, (row, head, token,
-        coordinate)."""
-        ...
-
-
-class Part(NamedTuple):
-    """Rows that a pass continues by equally many tokens."""
-
-    ids: Tensor
-    """(row, position), the new tokens."""
-    mask: Tensor
-    """(row, position), 1 for a token in the cache or a new one, 0 for padding."""
-    cache: KeysAndValues
-    """Receives the keys and values of the new tokens."""
-    keep: int = 1
-    """Number of last positions whose logits are computed."""
 
 
 class Output(NamedTuple):

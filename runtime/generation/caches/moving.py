@@ -61,17 +61,14 @@ def joined(
     tokens: Sequence[int],
     *,
     cache: Any,
-    room: Room,
     size: Size,
-    copies: Sequence[int] = (),
 ) -> None:
     """Write the first `tokens` of each row's runs to an empty cache, padded on the left to the most
-    tokens, each row `copies` times, by default once. The cache has room for `size`, unless it is
-    transformers'."""
+    tokens. The cache has room for `size`, unless it is transformers'."""
     runs = [list(row) for row in rows]
     for layer in range(len(next(row[0] for row in runs if row))):
         parts = [[run[layer] for run in row] for row in runs]
-        _layer(parts, tokens, copies or [1] * len(runs), layer, cache, room, size)
+        _layer(parts, tokens, [1] * len(runs), layer, cache, Room(0), size)
 
 
 def _layer(

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import DynamicCache
 
-from hopscope.runtime.generation.caches.moving import joined
+from hopscope.runtime.generation.caches.moving import Run, joined, moved
 from hopscope.runtime.generation.caches.roomy import Room, RoomyCache, settled
 from hopscope.runtime.models.batches import Size
 
@@ -39,7 +39,7 @@ def test_rows_come_and_go_as_in_a_cache_that_copies(rows: int, width: int) -> No
         else:
             ours.update(keys.clone(), values.clone(), layer)
     if rows:
-        joined(runs, [5, 5], cache=ours, room=Room(0), size=Size(max(5, width), rows))
+        joined(runs, [5, 5], cache=ours, size=Size(max(5, width), rows))
     count = 2
     for step in range(25):
         parents = [dice.randrange(count) for _ in range(dice.randint(1, 9))]
@@ -67,16 +67,20 @@ def test_what_need_not_move_stays() -> None:
 @pytest.mark.parametrize("kind", [RoomyCache, DynamicCache])
 def test_copies_of_a_row_lie_side_by_side_behind_zeros(kind: Any) -> None:
     generator = torch.Generator().manual_seed(0)
-    runs = [[(side(generator, 1, n)[0], side(generator, 1, n)[0])] for n in (2, 4)]
+    given = [(side(generator, 1, n), side(generator, 1, n)) for n in (2, 4)]
+    runs = []
+    for (keys, values), copies in zip(given, (3, 1), strict=True):
+        alone = RoomyCache()
+        alone.fill(keys, values, 1, keys.shape[2])
+        runs.append(Run(alone, 0, keys.shape[2], copies))
     cache = kind()
-    rows, size = [[runs[0]], [runs[1]]], Size(6, 5)
-    joined(rows, [2, 4], cache=cache, room=Room(0), size=size, copies=[3, 1])
+    moved(runs, [], cache=cache, room=Room(0), size=Size(6, 5))
     [layer] = cache.layers
     assert layer.keys.shape == (4, HEADS, 4, SIZE)
     for row in range(3):
-        assert torch.equal(layer.keys[row, :, 2:], runs[0][0][0])
+        assert torch.equal(layer.keys[row, :, 2:], given[0][0][0])
         assert not layer.keys[row, :, :2].any()
-    assert torch.equal(layer.values[3], runs[1][0][1])
+    assert torch.equal(layer.values[3], given[1][1][0])
 
 
 def test_memory_is_used_again_within_the_bound() -> None:

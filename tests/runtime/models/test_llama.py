@@ -20,6 +20,7 @@ from hopscope.runtime.generation.caches.roomy import RoomyCache
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.models import llama
 from hopscope.runtime.models.fast_tokenizer import FastTokenizer
+from hopscope.runtime.models.parts import Part
 from hopscope.runtime.readers import hf, tiny
 from hopscope.runtime.types import GenerationRequest, Message, Prompt, ScoreRequest
 
@@ -107,7 +108,7 @@ def test_parts_of_a_pass_are_as_if_alone(folder: Any) -> None:
             ids = some(rows, columns)
             before = 12 if both[0].layers else 0
             mask = torch.ones(rows, before + columns, dtype=torch.long)
-            pairs.append([llama.Part(ids, mask, cache, min(2, columns)) for cache in both])
+            pairs.append([Part(ids, mask, cache, min(2, columns)) for cache in both])
         joined = forwarder.together([one for one, _ in pairs])
         for (_, part), logits in zip(pairs, joined, strict=True):
             [alone] = forwarder.together([part])
