@@ -10,14 +10,13 @@ from hopscope.runtime.generation.comparison import compare
 from hopscope.runtime.generation.transformers_reader import TransformersReader
 from hopscope.runtime.models.architecture import readable
 from hopscope.runtime.models.checkpoint import Checkpoint
-from hopscope.runtime.models.devices import choose_device
 from hopscope.runtime.models.loading import (
-    check_complete,
+    complete,
     configuration,
+    labelled,
     quiet,
     refusal,
     tokenizer_of,
-    weights,
 )
 from hopscope.runtime.thinking.marks import Thinking
 
@@ -37,22 +36,17 @@ def load(
     Raises:
         UsageError: transformers cannot load it, or the device is missing.
     """
-    where = choose_device(device)
-    if dtype == "auto" and where == "cpu":
-        dtype = "float32"
     config = configuration(checkpoint.folder, checkpoint.name)
     architecture = readable(config, checkpoint.name)
     tokenizer = tokenizer_of(checkpoint.vocabulary, checkpoint.name)
-    model, report = weights(
+    model = complete(
         architecture.auto,
         checkpoint.folder,
         checkpoint.name,
-        device=where,
+        device=device,
         config=config,
         dtype=dtype,
-        ignore_mismatched_sizes=True,
     )
-    check_complete(report, checkpoint.name)
     if checkpoint.adapter is not None:
         model = _merged(model, checkpoint.adapter, checkpoint.name)
     return reading(
@@ -91,8 +85,7 @@ def reading(
     """
     if not known:
         compare(model, name)
-    precision = str(model.dtype).removeprefix("torch.")
-    label = name if precision == "float32" else f"{name}:{precision}"
+    label = labelled(model, name)
     if compiled:
         model.compile(dynamic=True)
     if model._compiled_call_impl is not None:

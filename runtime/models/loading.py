@@ -14,6 +14,7 @@ from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import logging
 
 from hopscope.runtime.errors import HopscopeError, UsageError, first_line
+from hopscope.runtime.models.devices import choose_device
 
 _LOCAL: Any = {"local_files_only": True, "trust_remote_code": False}
 OWN_ATTENTION = ("eager", "sdpa")
@@ -78,19 +79,36 @@ def weights(
         return model.to(device).eval(), report
 
 
-def check_complete(report: Any, name: str) -> None:
-    """Check that the checkpoint has all weights: transformers fills those that are missing or of
-    another shape with random values.
+def complete(kind: Any, folder: Path, name: str, *, device: str, config: Any, dtype: str) -> Any:
+    """A model as from `weights`, all of them from the checkpoint: transformers fills those that are
+    missing or of another shape with random values.
+
+    Args:
+        device: an option, such as `auto`.
+        dtype: `auto` is the checkpoint's own on a GPU and float32 on the processor.
 
     Raises:
-        UsageError: it has not.
+        UsageError: weights are missing, transformers cannot load it, or the device is missing.
     """
+    where = choose_device(device)
+    if dtype == "auto" and where == "cpu":
+        dtype = "float32"
+    model, report = weights(
+        kind, folder, name, device=where, config=config, dtype=dtype, ignore_mismatched_sizes=True
+    )
     reshaped = {weight for weight, *_ in report["mismatched_keys"]}
     if invented := sorted(reshaped | set(report["missing_keys"])):
         raise UsageError(
             f"{name}: weights and configuration do not belong together: "
             f"{len(invented)} weights are missing or of another shape, first {invented[0]}"
         )
+    return model
+
+
+def labelled(model: Any, name: str) -> str:
+    """The name of a model with its precision, unless that is single."""
+    precision = str(model.dtype).removeprefix("torch.")
+    return name if precision == "float32" else f"{name}:{precision}"
 
 
 @contextmanager

@@ -7,13 +7,12 @@ from transformers import AutoModelForSeq2SeqLM
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.architecture import FUSED, readable
 from hopscope.runtime.models.checkpoint import Checkpoint
-from hopscope.runtime.models.devices import choose_device
 from hopscope.runtime.models.loading import (
-    check_complete,
+    complete,
     configuration,
+    labelled,
     refusal,
     tokenizer_of,
-    weights,
 )
 from hopscope.runtime.readers.fid._reader import FiDReader
 
@@ -35,31 +34,25 @@ def load(
     Raises:
         UsageError: it is of another kind, transformers cannot load it, or the device is missing.
     """
-    where = choose_device(device)
-    if dtype == "auto" and where == "cpu":
-        dtype = "float32"
     config = configuration(checkpoint.folder, checkpoint.name)
     _check(config, checkpoint.name, model)
     tokenizer = tokenizer_of(checkpoint.folder, checkpoint.name)
-    loaded, report = weights(
+    loaded = complete(
         AutoModelForSeq2SeqLM,
         checkpoint.folder,
         checkpoint.name,
-        device=where,
+        device=device,
         config=config,
         dtype=dtype,
-        ignore_mismatched_sizes=True,
     )
-    check_complete(report, checkpoint.name)
-    precision = str(loaded.dtype).removeprefix("torch.")
-    label = checkpoint.name if precision == "float32" else f"{checkpoint.name}:{precision}"
+    name = labelled(loaded, checkpoint.name)
     if passage_tokens is not None:
-        label += f":passage_tokens={passage_tokens}"
+        name += f":passage_tokens={passage_tokens}"
     with refusal(f"{checkpoint.name}: its configuration cannot be used"):
         return FiDReader(
             loaded,
             tokenizer,
-            name=label,
+            name=name,
             passage_tokens=passage_tokens,
             max_batch_tokens=max_batch_tokens,
         )
