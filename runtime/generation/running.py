@@ -130,7 +130,8 @@ class RunningRows:
         """Draw a token for rows that were read, and let them run."""
         self._missed = 0
         found = draw_next(chosen, after(passes), self._alone)
-        room = self._most([*self._rows, *found.rows]) - len(self._rows)
+        # The running rows may have become too many beside the new ones.
+        room = max(0, self._most([*self._rows, *found.rows]) - len(self._rows))
         self._put_off(found.rows[room:])
         if added := found.rows[:room]:
             self._place(passes, wanted, Drawn(found.parents[:room], added))
