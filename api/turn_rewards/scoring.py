@@ -103,8 +103,12 @@ def rewards(
             pool.submit(_of_question, [run for _, run in group], shared, judge, measuring)
             for group in groups.values()
         ]
-        for group, done in zip(groups.values(), work, strict=True):
-            found.update(zip((place for place, _ in group), done.result(), strict=True))
+        try:
+            for group, done in zip(groups.values(), work, strict=True):
+                found.update(zip((place for place, _ in group), done.result(), strict=True))
+        except BaseException:  # after an error or Ctrl-C no further question is begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [found[place] for place in range(len(runs))]
 
 

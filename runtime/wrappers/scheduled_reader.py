@@ -12,6 +12,9 @@ the next passes do not wait, each time twice as many.
 Scheduling is fair: a thread waits for one call at a time, the oldest call decides what is computed
 next, and a batch takes one request of each call in turn, so that a large call does not delay small
 ones. Each sample has its own random stream, so the batch changes a number by rounding only.
+
+Whatever the reader raises is raised in the thread whose call caused it, `SystemExit` too: in the
+thread that computes it would leave all calls without an answer.
 """
 
 import threading
@@ -48,7 +51,7 @@ class _Call:
     requests: Sequence[Any]
     answers: dict[int, Any] = field(default_factory=dict)
     """By place among the requests."""
-    error: Exception | None = None
+    error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
     begun: int = 0
     """Number of requests already in batches."""
@@ -152,14 +155,16 @@ class ScheduledReader(ForwardingReader):
             return []
         with self._changed:
             self._arriving.append(call)
-            while not self._closed and not (self._arriving[0] is call and self._fits(call)):
-                self._changed.wait()
-            self._arriving.remove(call)
+            try:
+                while not self._closed and not (self._arriving[0] is call and self._fits(call)):
+                    self._changed.wait()
+            finally:  # also when Ctrl-C ends the waiting: others wait behind this call
+                self._arriving.remove(call)
+                self._changed.notify_all()
             if self._closed:
                 raise ReaderError(f"{self.name} was called after it was closed")
             self._calls.append(call)
             self._away = max(0, self._away - 1)
-            self._changed.notify_all()
         call.done.wait()
         if call.error is not None:
             raise call.error
@@ -210,7 +215,7 @@ class ScheduledReader(ForwardingReader):
             (_, options) = call.verb
             try:
                 number = self._ongoing.join(call.requests, **dict(options))
-            except Exception as error:
+            except BaseException as error:
                 self._fail(call, error)
                 continue
             with self._changed:
@@ -226,7 +231,7 @@ class ScheduledReader(ForwardingReader):
         assert self._joins is not None
         try:
             complete = self._ongoing.advance()
-        except Exception:
+        except BaseException:
             complete = None  # out of this block the memory of the failed pass is free again
         if complete is None:
             calls = list(self._joined.values())
@@ -282,7 +287,7 @@ class ScheduledReader(ForwardingReader):
         try:
             answers = ask([call.requests[place] for call, place in batch], **dict(options))
             answered = list(zip(batch, answers, strict=True))
-        except Exception as error:
+        except BaseException as error:
             if len(calls) == 1:
                 self._fail(calls[0], error)
                 return
@@ -297,7 +302,7 @@ class ScheduledReader(ForwardingReader):
             if len(call.answers) == len(call.requests):
                 self._answer(call)
 
-    def _fail(self, call: _Call, error: Exception) -> None:
+    def _fail(self, call: _Call, error: BaseException) -> None:
         """Give the error to the call's thread, and compute nothing more for it."""
         with self._changed:
             call.error = error

@@ -1,5 +1,6 @@
 """`hopscope.rewards` scores a batch of rollouts by the embedded reader."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -102,6 +103,23 @@ def test_a_rollout_that_cannot_be_measured_has_none(reader: Reader) -> None:
     assert without.reason is not None
     assert "gold" in without.reason
     assert good.reward is not None
+
+
+class Interrupted(Counting):
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[Generation]]:
+        self.calls += 1
+        if self.calls == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.5)  # meanwhile the questions that wait are given up
+        return self._inner.generate(requests)
+
+
+def test_after_ctrl_c_no_further_question_is_measured(reader: Reader) -> None:
+    interrupted = Interrupted(reader)
+    batch = [rollout(EMPLOYER, question=f"{WHO} ({i})") for i in range(8)]
+    with pytest.raises(KeyboardInterrupt):
+        hopscope.rewards(batch, reader=interrupted, samples=2, threads=1)
+    assert interrupted.calls < 8
 
 
 def test_mistakes_are_told_before_anything_is_loaded() -> None:

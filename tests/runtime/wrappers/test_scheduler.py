@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from hopscope.runtime.errors import ContextOverflowError, ReaderError
+from hopscope.runtime.generation.forwarding import Forwarder
+from hopscope.runtime.models.parts import Part
 from hopscope.runtime.prompting import prompts
-from hopscope.runtime.readers import hf
+from hopscope.runtime.readers import hf, tiny
 from hopscope.runtime.types import Generation, GenerationRequest, Passage, Scored, ScoreRequest
 from hopscope.runtime.wrappers.scheduled_reader import ScheduledReader
 from tests import models
@@ -196,6 +198,79 @@ def test_closing_answers_who_waits_and_refuses_the_next() -> None:
     assert not reader._thread.is_alive()
     with pytest.raises(ReaderError, match="after it was closed"):
         reader.generate(of(2))
+
+
+def test_who_stops_waiting_for_room_is_in_nobodys_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends the waiting of the main thread; its call would be the next to be let in."""
+    gate = Gate()
+    reader = ScheduledReader(gate, callers=9, waiting=1)
+    wait = reader._changed.wait
+
+    def interrupted(seconds: float | None = None) -> bool:
+        if threading.current_thread() is not threading.main_thread():
+            return wait(seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reader._changed, "wait", interrupted)
+    with ThreadPoolExecutor(3) as pool, reader:
+        calls = [pool.submit(reader.generate, of(0))]
+        assert gate.entered.acquire(timeout=30)
+        calls.append(pool.submit(reader.generate, of(1)))
+        wait_for(lambda: len(reader._calls) == 1)
+        with pytest.raises(KeyboardInterrupt):
+            reader.generate(of(2))
+        calls.append(pool.submit(reader.generate, of(3)))
+        for _ in calls:
+            gate.through.release()
+        assert [len(call.result(timeout=30)) for call in calls] == [1, 1, 1]
+    assert gate.batches == [[0], [1], [3]]
+
+
+@pytest.mark.parametrize("error", [SystemExit, MemoryError, AssertionError])
+def test_whatever_the_reader_raises_reaches_who_caused_it(error: type[BaseException]) -> None:
+    """`sys.exit` in a thread ends it without a word, and nobody would ever be answered."""
+
+    def say(request: GenerationRequest) -> str:
+        if request.seed == 1:
+            raise error("no")
+        return "yes"
+
+    with ThreadPoolExecutor(3) as pool, ScheduledReader(Speaker(say), callers=3) as reader:
+        calls = [pool.submit(reader.generate, of(seed)) for seed in range(3)]
+        assert [len(calls[seed].result(timeout=30)) for seed in (0, 2)] == [1, 1]
+        with pytest.raises(error, match="no"):
+            calls[1].result(timeout=30)
+
+
+def test_a_pass_that_fails_is_nobodys_end_but_of_who_caused_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is memory for each call alone, but not for all, and for one not even then."""
+    requests = [asked(thread, 3, n=1)[1] for thread in range(4)]
+    model: Any = tiny.build()
+    replies = [model.generate([request]) for request in requests]
+    lengths = [len(model.prompt_ids(request)) for request in requests]
+    longest = requests[3].model_copy(update={"prompt": prompts.short_answer("word " * 400)})
+    together = Forwarder.together
+
+    def bounded(self: Forwarder, parts: Sequence[Part], **options: int) -> list[torch.Tensor]:
+        if sum(part.mask.numel() for part in parts) > max(lengths) + 64:
+            raise torch.OutOfMemoryError
+        return together(self, parts, **options)
+
+    monkeypatch.setattr(Forwarder, "together", bounded)
+    with (
+        ThreadPoolExecutor(5) as pool,
+        ScheduledReader(tiny.build(), callers=5, window_seconds=30) as reader,
+    ):
+        calls = [pool.submit(reader.generate, [request]) for request in (*requests, longest)]
+        for call, expected in zip(calls, replies, strict=False):
+            [[reply]], [[wanted]] = call.result(timeout=60), expected
+            assert reply.token_ids == wanted.token_ids
+        with pytest.raises(ReaderError, match="out of memory"):
+            calls[4].result(timeout=60)
+        assert reader.score([]) == []
+        assert len(reader._joined) == len(reader._calls) == 0
 
 
 def test_it_can_do_what_the_reader_can(folder: str) -> None:
