@@ -10,7 +10,6 @@ class Sklearn(NamedTuple):
     ExtraTreesRegressor: Any
     IsotonicRegression: Any
     LogisticRegression: Any
-    RandomForestRegressor: Any
     Ridge: Any
 
 
@@ -20,7 +19,7 @@ def sklearn() -> Sklearn:
         MissingExtraError: scikit-learn is not installed.
     """
     try:
-        from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+        from sklearn.ensemble import ExtraTreesRegressor
         from sklearn.isotonic import IsotonicRegression
         from sklearn.linear_model import LogisticRegression, Ridge
         from sklearn.tree import DecisionTreeRegressor
@@ -31,6 +30,5 @@ def sklearn() -> Sklearn:
         ExtraTreesRegressor,
         IsotonicRegression,
         LogisticRegression,
-        RandomForestRegressor,
         Ridge,
     )

@@ -5,7 +5,8 @@ Backward over the retrievals, as in the regression of optimal stopping (Longstaf
 2001): after the last retrieval there is only stopping; before it, the gain of a path is what
 following the policy from the next point on yields, minus what stopping here yields, and trees are
 fitted to it. The policy that is followed decides by predictions of trees that did not see the
-question (out of bag, Breiman 1996), so that no gain is counted that is hindsight.
+question (out of bag, Breiman 1996), so that no gain is counted that is hindsight. Bags are drawn of
+questions: a tree sees all paths of one, such as those of several experiments, or none.
 
 What the words of a question tell about the retrievals that it needs is a free signal, learned with
 the policy (`lab.budget.classify`). Signals are computed in stages, the free ones first. Those of
@@ -24,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from math import floor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +47,6 @@ from hopscope.tracing.learned.value_file import (
     ValueFile,
 )
 from hopscope.tracing.signals.gathering import NAMES, SIGNALS, STAGES, Stage
-
-if TYPE_CHECKING:
-    from sklearn.ensemble import RandomForestRegressor
 
 Floats = NDArray[np.float64]
 
@@ -202,13 +200,14 @@ def plans(paths: Sequence[Path], fitting: Fitting) -> tuple[RetrievalPlan, ...]:
     """Plans of 1, 2, ... retrievals, predicted before the first."""
     rows, _ = classify.told([path for path in paths if path.retrievals])
     inputs, _ = _matrix([path.known[0] for path in rows])
+    bags = _Bags.of(rows, fitting)
     found = []
     for wanted in range(1, _depth(paths) + 1):
         stops = [min(wanted, path.retrievals) for path in rows]
         pairs = list(zip(rows, stops, strict=True))
         gain = np.array([p.stops[s].utility - p.stops[0].utility for p, s in pairs])
         cost = np.array([p.stops[s].tokens - p.stops[0].tokens for p, s in pairs], float)
-        trees = (_forest(_grow(inputs, target, fitting)) for target in (gain, cost))
+        trees = (_forest(bags.grow(inputs, target)) for target in (gain, cost))
         found.append(RetrievalPlan(gain=next(trees), cost=next(trees)))
     return tuple(found)
 
@@ -352,7 +351,8 @@ def _fit_head(
     """The head after t retrievals, and where it ends the paths by predictions out of bag."""
     inputs, medians = _matrix([path.known[t] for path in paths])
     gain, cost = after.utility - here.utility, after.tokens - here.tokens
-    fitted = [_fit_stage(stage, inputs, gain, cost, fitting) for stage in STAGES]
+    bags = _Bags.of(paths, fitting)
+    fitted = [_fit_stage(stage, inputs, gain, cost, bags) for stage in STAGES]
     surplus = [each.gains - price * each.costs for each in fitted]
     chosen = after.where(surplus[-1] > 0, here)
     staged = [fitted[-1].staged]
@@ -379,16 +379,16 @@ class _Fitted(NamedTuple):
     costs: Floats
 
 
-def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, fitting: Fitting) -> _Fitted:
+def _fit_stage(stage: Stage, inputs: Any, gain: Floats, cost: Floats, bags: "_Bags") -> _Fitted:
     seen = STAGES[: STAGES.index(stage) + 1]
     known = inputs[:, : len(classify.WORDS) + sum(len(SIGNALS[each]) for each in seen)]
-    grown = _grow(known, gain, fitting)
+    grown = bags.grow(known, gain)
     # How much is spent varies little: one tree that is too small to remember a question.
     spent = sklearn().DecisionTreeRegressor(
-        max_depth=3, min_samples_leaf=2 * fitting.leaf, random_state=fitting.seed
+        max_depth=3, min_samples_leaf=2 * bags.fitting.leaf, random_state=bags.fitting.seed
     )
     spent.fit(known, cost)
-    raw = grown.oob_prediction_
+    raw = grown.unseen
     bins = _bins(raw, gain)
     costs = Forest(start=0.0, trees=(_tree(spent.tree_),))
     calibrated = np.interp(raw, [b.score for b in bins], [b.gain for b in bins])
@@ -421,21 +421,57 @@ def _bins(score: Floats, gain: Floats) -> tuple[Bin, ...]:
     return tuple(found)
 
 
-def _grow(inputs: Any, target: Floats, fitting: Fitting) -> "RandomForestRegressor":
-    model = sklearn().RandomForestRegressor(
-        n_estimators=fitting.trees,
-        max_depth=fitting.depth,
-        min_samples_leaf=fitting.leaf,
-        max_features=0.5,
-        oob_score=True,
-        random_state=fitting.seed,
-    )
-    return model.fit(inputs, target)
+class _Grown(NamedTuple):
+    trees: list[Any]
+    unseen: Floats
+    """The mean prediction of each row by the trees that saw no row of its question."""
 
 
-def _forest(model: "RandomForestRegressor") -> Forest:
+class _Bags(NamedTuple):
+    """The questions that each tree sees, and how often. Where each has one row, the trees are those
+    of scikit-learn's random forest, whose bags are of rows."""
+
+    seeds: list[int]
+    """Of the trees."""
+    drawn: Any
+    """(tree, row)"""
+    fitting: Fitting
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], fitting: Fitting) -> "_Bags":
+        numbers: dict[str, int] = {}
+        rows = [numbers.setdefault(path.question.text, len(numbers)) for path in paths]
+        rng = np.random.RandomState(fitting.seed)
+        seeds = [int(rng.randint(np.iinfo(np.int32).max)) for _ in range(fitting.trees)]
+        drawn = [_times_drawn(seed, len(numbers))[rows] for seed in seeds]
+        return cls(seeds, np.array(drawn), fitting)
+
+    def grow(self, inputs: Any, target: Floats) -> _Grown:
+        total, count = np.zeros(len(target)), np.zeros(len(target))
+        trees = []
+        for seed, drawn in zip(self.seeds, self.drawn, strict=True):
+            tree = sklearn().DecisionTreeRegressor(
+                max_depth=self.fitting.depth,
+                min_samples_leaf=self.fitting.leaf,
+                max_features=0.5,
+                random_state=seed,
+            )
+            trees.append(tree.fit(inputs, target, sample_weight=drawn))
+            if (unseen := drawn == 0).any():
+                total[unseen] += tree.predict(inputs[unseen])
+                count += unseen
+        return _Grown(trees, total / np.maximum(1, count))
+
+
+def _times_drawn(seed: int, count: int) -> Floats:
+    """How often each of so many is drawn, as many in all."""
+    draws = np.random.RandomState(seed).randint(0, count, count, dtype=np.int32)
+    return np.bincount(draws, minlength=count).astype(float)
+
+
+def _forest(grown: _Grown) -> Forest:
     """The learned trees as plain numbers, with equal predictions."""
-    trees = tuple(_tree(each.tree_) for each in model.estimators_)
+    trees = tuple(_tree(each.tree_) for each in grown.trees)
     return Forest(start=0.0, rate=1 / len(trees), trees=trees)
 
 

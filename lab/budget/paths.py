@@ -69,6 +69,14 @@ class Path(Record):
         return values.index(max(values))
 
 
+def distinct(paths: Sequence[Path]) -> list[Path]:
+    """Each question once, by its first path: what is said twice is no more evidence."""
+    first: dict[str, Path] = {}
+    for path in paths:
+        first.setdefault(path.question.text, path)
+    return [*first.values()]
+
+
 def moments(run: Run) -> list[Moment]:
     """The moments before each retrieval of a run, without a policy's decisions and drafts.
 

@@ -2,7 +2,7 @@
 
 Learned policies never decide about questions that they have learned from: unless there are others
 to learn from, the questions are dealt into two halves, and what is learned on one decides about the
-other.
+other. Paths of one question are in one half.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ from math import inf
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hopscope.lab.budget import classify, fit
 from hopscope.lab.budget.calibrate import calibrate
@@ -103,7 +104,7 @@ def sweep(
             found.append(_simulated(name, tried, walked, reader, cached))
         except ReaderError as error:
             missing[name] = str(error)
-    half = np.random.default_rng(seed).permutation(len(paths)) % 2
+    half = _halves(paths, seed)
     dealt = [[p for p, h in zip(paths, half, strict=True) if h != own] for own in (0, 1)]
     others = [list(train)] if train else dealt
     for name, learn in (("tasr", _tasr), ("classifier", _classifier), ("value", _value)):
@@ -125,6 +126,13 @@ def sweep(
         policies=found,
         missing=missing,
     )
+
+
+def _halves(paths: Sequence[Path], seed: int) -> NDArray[np.int64]:
+    """The half of each path, 0 or 1."""
+    numbers: dict[str, int] = {}
+    rows = [numbers.setdefault(path.question.text, len(numbers)) for path in paths]
+    return np.random.default_rng(seed).permutation(len(numbers))[rows] % 2
 
 
 def _built(name: str, setting: str) -> Policy:

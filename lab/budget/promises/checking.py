@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopscope.lab.budget.outcomes import Outcomes
-from hopscope.lab.budget.paths import Path
+from hopscope.lab.budget.paths import Path, distinct
 from hopscope.lab.budget.promises import routers
 from hopscope.lab.budget.promises.choosing import span
 from hopscope.lab.budget.promises.following import LEAST, follow, measures, samples
@@ -106,7 +106,8 @@ def check_paths(
     reader: str = "",
     prompts: Sequence[str] = (),
 ) -> Check:
-    """A `value` policy on paths of runs that always retrieved.
+    """A `value` policy on paths of runs that always retrieved. A question that occurs twice counts
+    once.
 
     Args:
         source: the name of their experiment.
@@ -117,6 +118,7 @@ def check_paths(
         UsageError: the policy has no promise, or a measure with a limit is missing.
     """
     promise = promise_of(file)
+    paths = distinct(paths)
     followed = follow(file, paths)
     values = measures(paths, followed.stops, followed.asked)
     ends = [path.stops[-1].tokens for path in paths]

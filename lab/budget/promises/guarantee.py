@@ -14,7 +14,7 @@ import numpy as np
 from hopscope.lab.budget import fit
 from hopscope.lab.budget.fit import Fitting
 from hopscope.lab.budget.learning import LearnedPolicy
-from hopscope.lab.budget.paths import Path
+from hopscope.lab.budget.paths import Path, distinct
 from hopscope.lab.budget.promises import choosing
 from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import by_threshold, follow, measures, sketches
@@ -66,12 +66,10 @@ def learn_promised(
     Raises:
         UsageError, MissingExtraError: as `learn`.
     """
-    first: dict[str, Path] = {}
-    for each in walks.paths:
-        first.setdefault(each.path.question.text, each.path)
-    paths = [*first.values()]
+    paths = distinct([each.path for each in walks.paths])
+    own = {path.question.text for path in paths}
     foreign = [each.path for other in others for each in other.paths]
-    foreign = [path for path in foreign if path.question.text not in first]
+    foreign = [path for path in foreign if path.question.text not in own]
     found = learn(
         paths,
         risks,

@@ -280,14 +280,18 @@ def _brier(outcomes: Outcomes, utilities: Floats) -> float:
 
 
 def _folds(outcomes: Outcomes, fitting: Fitting) -> NDArray[np.int64]:
-    """The fold of each row; those of a set are dealt evenly."""
+    """The fold of each row; those of a set are dealt evenly. Rows of one question are in one fold,
+    whatever their sets."""
     rng = np.random.default_rng(fitting.seed)
-    names = np.array([row.set for row in outcomes.rows])
-    found = np.zeros(len(names), np.int64)
+    first: dict[str, int] = {}
+    rows = [first.setdefault(row.question, place) for place, row in enumerate(outcomes.rows)]
+    places = np.array([*first.values()])
+    names = np.array([outcomes.rows[place].set for place in places])
+    found = np.zeros(len(rows), np.int64)
     for name in outcomes.sets:
-        here = rng.permutation(np.flatnonzero(names == name))
+        here = rng.permutation(places[names == name])
         found[here] = np.arange(len(here)) % fitting.folds
-    return found
+    return found[rows]
 
 
 class _Level(NamedTuple):

@@ -167,17 +167,22 @@ def value_file(*limits: str, always: bool | None = None) -> ValueFile:
     return ValueFile.model_construct(always=True, promise=promise, learned={"source": "e"})
 
 
-def path(seconds: float) -> Path:
+def path(seconds: float, number: int) -> Path:
     stops = (Stop(utility=0, tokens=9, seconds=0), Stop(utility=1, tokens=99, seconds=seconds))
-    return Path(question=Question(text="q"), stops=stops, known=({},), asked=({},))
+    return Path(question=Question(text=f"q{number}"), stops=stops, known=({},), asked=({},))
+
+
+def quick(count: int) -> list[Path]:
+    """All of one second."""
+    return [path(1.0, number) for number in range(count)]
 
 
 def test_runs_by_another_reader_are_checked_and_named() -> None:
     """They were refused, so that nobody could know whether a promise survives a new reader."""
     file = value_file("p90_seconds<=5").model_copy(update={"reader": "old@1"})
-    own = checking.check_paths(file, [path(1.0)] * 200, reader="old@1")
+    own = checking.check_paths(file, quick(200), reader="old@1")
     assert own.readers is None
-    found = checking.check_paths(file, [path(1.0)] * 200, reader="new@2")
+    found = checking.check_paths(file, quick(200), reader="new@2")
     assert (found.verdict, found.readers) == ("kept", ("old@1", "new@2"))
     told = "\n".join(checked(found))
     assert "these runs are by new@2, and the promise is for old@1" in told
@@ -188,10 +193,10 @@ def test_runs_with_other_prompts_are_checked_and_named() -> None:
     """A policy is learned from what a reader does with its prompts. Where they are not known, as in
     files of earlier editions, nothing is said."""
     file = value_file("p90_seconds<=5")
-    assert checking.check_paths(file, [path(1.0)] * 30, prompts=["default"]).prompts is None
+    assert checking.check_paths(file, quick(30), prompts=["default"]).prompts is None
     file = file.model_copy(update={"prompts": ("default",)})
-    assert checking.check_paths(file, [path(1.0)] * 30, prompts=["default"]).prompts is None
-    found = checking.check_paths(file, [path(1.0)] * 30, prompts=["/mine#ab12", "x\nkept: y"])
+    assert checking.check_paths(file, quick(30), prompts=["default"]).prompts is None
+    found = checking.check_paths(file, quick(30), prompts=["/mine#ab12", "x\nkept: y"])
     told = "\n".join(checked(found))
     assert "  these runs are with the prompts /mine#ab12, x kept: y, and the promise" in told
     assert "is for the prompts default\n" in told
@@ -209,19 +214,27 @@ def test_a_router_knows_the_prompts_that_its_rows_name(router: RouteFile) -> Non
 
 def test_one_of_several_experiments_it_has_learned_from_is_not_fresh() -> None:
     file = value_file("p90_seconds<=5").model_copy(update={"learned": {"source": "a, b"}})
-    assert not checking.check_paths(file, [path(1.0)] * 30, source="b").fresh
-    assert checking.check_paths(file, [path(1.0)] * 30, source="c").fresh
+    assert not checking.check_paths(file, quick(30), source="b").fresh
+    assert checking.check_paths(file, quick(30), source="c").fresh
 
 
 def test_a_quantile_is_checked_by_the_share_above_it() -> None:
-    slow = [path(9.0 if n % 5 == 0 else 1.0) for n in range(200)]
+    slow = [path(9.0 if n % 5 == 0 else 1.0, n) for n in range(200)]
     found = checking.check_paths(value_file("p90_seconds<=5"), slow, source="e")
     [risk] = found.risks
     assert (risk.verdict, risk.found, risk.limit) == ("broken", 0.2, 0.1)
     assert risk.of == "share above 5 seconds"
     assert (found.fresh, found.signals) == (False, 0)
-    quick = checking.check_paths(value_file("p90_seconds<=5", "loss<=.05"), [path(1.0)] * 200)
-    assert [each.verdict for each in quick.risks] == ["kept", "kept"]
+    both = checking.check_paths(value_file("p90_seconds<=5", "loss<=.05"), quick(200))
+    assert [each.verdict for each in both.risks] == ["kept", "kept"]
+
+
+def test_a_question_that_occurs_often_is_checked_once() -> None:
+    """Else a promise would be kept or broken by copies."""
+    file = value_file("p90_seconds<=5")
+    found = checking.check_paths(file, quick(10) * 20)
+    assert found == checking.check_paths(file, quick(10))
+    assert (found.questions, found.verdict) == (10, "not yet known")
 
 
 def test_looks_tell_when_wealth_suffices() -> None:

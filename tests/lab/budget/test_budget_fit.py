@@ -12,8 +12,8 @@ from hopscope.lab.budget.classify import told
 from hopscope.lab.budget.fit import (
     Fitting,
     PriceOutcome,
+    _Bags,
     _forest,
-    _grow,
     choose,
     fit,
     learn,
@@ -232,12 +232,47 @@ def test_the_file_is_read_as_it_was_written(rich: ValueFile, tmp_path: File) -> 
     again = read(ValueFile, file, workflow="ircot", reader="r@1")
     assert again == rich
 
+
+def test_the_trees_are_a_random_forest_where_each_question_is_there_once() -> None:
+    """Of scikit-learn; the file's forest predicts the same."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
     inputs = np.random.default_rng(0).random((80, 4)).astype(np.float32)
-    model = _grow(inputs, inputs[:, 0] * inputs[:, 1], QUICK)
-    forest = _forest(model)
+    target = (inputs[:, 0] * inputs[:, 1]).astype(float)
+    model = ensemble.RandomForestRegressor(
+        n_estimators=QUICK.trees,
+        max_depth=QUICK.depth,
+        min_samples_leaf=QUICK.leaf,
+        max_features=0.5,
+        oob_score=True,
+        random_state=QUICK.seed,
+    ).fit(inputs, target)
+    grown = _Bags.of([path(i, 0) for i in range(80)], QUICK).grow(inputs, target)
+    assert grown.unseen == pytest.approx(model.oob_prediction_)
+    forest = _forest(grown)
     assert [forest.predict(row) for row in inputs[:20]] == pytest.approx(
         model.predict(inputs[:20]).tolist(), abs=1e-6
     )
+
+
+def noise(number: int) -> Path:
+    """Signals that tell nothing but which question it is; one stop of four is right."""
+    rng = np.random.default_rng(number)
+    known = {name: float(rng.normal()) for name in ("nesting", "question_words", "top_score")}
+    right = rng.integers(4)
+    stops = tuple(Stop(utility=float(t == right), tokens=50 + 100 * t) for t in range(4))
+    asked: dict[Stage, int] = {"free": 0, "draft": 5, "change": 5}
+    text = f"q{number}"
+    return Path(question=Question(text=text), stops=stops, known=(known,) * 3, asked=(asked,) * 3)
+
+
+@pytest.mark.parametrize("adapting", [False, True])
+def test_a_question_of_two_experiments_is_not_remembered(adapting: bool) -> None:
+    """A tree that saw it in one of them does not count as one that has not seen it: by bags of
+    rows, more than half of these seemed to be right."""
+    once = [noise(number) for number in range(160)]
+    again = once[:60] if adapting else once
+    found = learn([*once, *([] if adapting else again)], 0.0, QUICK, adapt=again * adapting)
+    assert found.utility < 0.4
 
 
 def test_the_same_seed_learns_the_same(outcomes: list[PriceOutcome]) -> None:

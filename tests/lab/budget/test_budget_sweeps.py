@@ -95,3 +95,11 @@ def test_too_few_questions_to_learn_from_cost_the_learned_policy_only() -> None:
     found = sweeps.sweep(WALKS[:8], reader(), fitting=QUICK)
     assert "too few to learn from" in found.missing["value"]
     assert "margin" in {each.policy for each in found.policies}
+
+
+def test_a_question_of_several_runs_is_in_one_half() -> None:
+    """Else what decides about it has learned from it."""
+    for seed in range(5):
+        half = sweeps._halves([each.path for each in WALKS] * 3, seed).reshape(3, -1)
+        assert (half == half[0]).all()
+        assert half[0].sum() == len(WALKS) / 2

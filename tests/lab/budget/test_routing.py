@@ -7,7 +7,7 @@ import pytest
 
 from hopscope.lab.budget.outcomes import OutcomeRow, Outcomes
 from hopscope.lab.budget.routing import budgets
-from hopscope.lab.budget.routing.fitting import Fitting, Learned, asked, learn
+from hopscope.lab.budget.routing.fitting import Fitting, Learned, _folds, asked, learn
 from hopscope.lab.budget.routing.judging import compare, judge
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.route_file import Asked, RouteFile
@@ -170,3 +170,14 @@ def test_budgets_of_sets() -> None:
     assert budgets.of_each(found, ["a", "b"]) == {"a": 2.5, "b": 0.5}
     with pytest.raises(UsageError, match="--budget-per set needs"):
         budgets.of_each({}, ["a"])
+
+
+def test_rows_of_one_question_are_in_one_fold() -> None:
+    """Else a prediction out of fold is by a router that has seen the question, in another set or
+    among the rows to adapt to."""
+    once = outcomes(0, 60)
+    elsewhere = [row.model_copy(update={"set": "c"}) for row in once.rows]
+    folds = _folds(once, Fitting())
+    assert [(folds == fold).sum() for fold in range(5)] == [12] * 5
+    twice = once.model_copy(update={"rows": (*once.rows, *elsewhere)})
+    assert _folds(twice, Fitting()).tolist() == [*folds, *folds]
