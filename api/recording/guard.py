@@ -7,10 +7,11 @@ recording, and a search that was declined is a step that did nothing.
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from hopscope.api import given
+from hopscope.api import given, parts
 from hopscope.api.given import PolicyPart, ReaderPart
 from hopscope.api.recording import places
 from hopscope.api.recording.places import Place
@@ -18,6 +19,7 @@ from hopscope.runtime.budget.ledger import Ledger, Limits
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.execution.step import LIMIT
 from hopscope.runtime.ports import Moment
+from hopscope.runtime.prompting import loading
 from hopscope.runtime.spans import keys
 from hopscope.runtime.types import (
     Decision,
@@ -30,7 +32,7 @@ from hopscope.runtime.types import (
 from hopscope.tracing.wrappers.metered import MeteredReader
 
 if TYPE_CHECKING:
-    from hopscope.runtime.ports import Policy, Reader
+    from hopscope.runtime.ports import Reader
 
 NATIVE = "native"
 
@@ -44,23 +46,35 @@ class Guard:
         limits: Limits | None = None,
         *,
         reader: "ReaderPart | None" = None,
+        prompts: str | Path | None = None,
         seed: int = 0,
     ) -> None:
-        """
+        """A policy that was learned from runs with other prompts is warned of.
+
         Args:
             reader: whom the policy asks; policies that only count need none.
+            prompts: the set of prompts that it is asked in, by default the reader's, or the default
+                one.
 
         Raises:
-            UsageError: there is no such policy or reader, or a limit of cost is given.
+            UsageError: there is no such policy, reader or set of prompts, or a limit of cost is
+                given.
         """
         self.limits = limits or Limits()
         if self.limits.cost is not None:
             raise UsageError("a limit of cost needs the prices of your models: limit the tokens")
         self._reader: Reader = _NoReader() if reader is None else given.reader(reader)
-        self._part = given.named(policy)
+        chosen = parts.prompts_of(reader) if prompts is None else str(prompts)
+        self._prompts = loading.chosen(chosen or "")
+        # Whoever guards an application says which workflow it resembles by the choice of the file.
+        self._policy = given.policy(
+            given.named(policy),
+            workflow=None,
+            reader_name=self._reader.name,
+            prompts=self._prompts.name,
+        )
         self._seed = seed
         self._lock = Lock()
-        self._policy()  # reports mistakes before anything is asked
 
     def decide(self, call: str, others: Sequence[str] = ()) -> Decision:
         """The decision on a search.
@@ -108,7 +122,7 @@ class Guard:
         searched = [step for step in so_far.steps if step.retrieved]
         going_on = _going_on(len(so_far.steps), len(allowed) - len(searched))
         steps = (*so_far.steps, *going_on)
-        moment = Moment(so_far.question, steps, so_far.evidence, self._seed)
+        moment = Moment(so_far.question, steps, so_far.evidence, self._seed, self._prompts)
         decided = self._by_limits(steps, place.tape.seconds) or self._by_policy(moment, place)
         return decided.model_copy(update={"retrieval": moment.retrievals})
 
@@ -128,16 +142,11 @@ class Guard:
         return Decision(policy=policy, retrieve=False, reason=str(refusal))
 
     def _by_policy(self, moment: Moment, place: Place) -> Decision:
-        policy = self._policy()
-        if policy is None:
+        if self._policy is None:
             return Decision(policy=NATIVE, retrieve=True, reason="no limit is reached")
         metered = MeteredReader(self._reader)
-        decided = policy.decide(moment, metered)
+        decided = self._policy.decide(moment, metered)
         return decided.model_copy(update={"usage": metered.take()})
-
-    def _policy(self) -> "Policy | None":
-        # Whoever guards an application says which workflow it resembles by the choice of the file.
-        return given.policy(self._part, workflow=None, reader_name=self._reader.name)
 
 
 class _NoReader:

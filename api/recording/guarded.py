@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ def guarded(
     *,
     declined: Any = None,
     reader: "ReaderPart | None" = None,
+    prompts: str | Path | None = None,
     seed: int = 0,
 ) -> F:
     """A node that searches only while that is worth it.
@@ -35,9 +37,9 @@ def guarded(
             function of the state and the decision makes it. By default nothing is changed.
 
     Raises:
-        UsageError: there is no such policy or reader.
+        UsageError: there is no such policy, reader or set of prompts.
     """
-    guard = Guard(policy, limits, reader=reader, seed=seed)
+    guard = Guard(policy, limits, reader=reader, prompts=prompts, seed=seed)
     name = str(getattr(node, "__name__", type(node).__name__))
 
     def instead(state: Any, decision: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -81,6 +82,7 @@ def middleware(
     limits: Limits | None = None,
     *,
     reader: "ReaderPart | None" = None,
+    prompts: str | Path | None = None,
     tools: Iterable[str] = (),
     message: str = DECLINED,
     seed: int = 0,
@@ -99,13 +101,16 @@ def middleware(
         policy: name of a policy (docs/budget.md), or one.
         limits: the maximum retrievals, calls, tokens and seconds of one run.
         reader: whom the policy asks; policies that only count, and limits, need none.
+        prompts: a folder of prompts, or the name of a set, that it is asked in, in place of the
+            reader's or default ones. A policy that was learned from runs with others is warned of.
         tools: names of the tools that search; by default all do.
         message: what the model is told instead of passages; `{reason}` stands for the reason.
         seed: of the policy's drafts.
 
     Raises:
-        UsageError: there is no such policy or reader.
+        UsageError: there is no such policy, reader or set of prompts.
         MissingExtraError: LangChain is not installed.
     """
     names = frozenset([tools] if isinstance(tools, str) else tools)
-    return Middleware(Guard(policy, limits, reader=reader, seed=seed), names, message)
+    guard = Guard(policy, limits, reader=reader, prompts=prompts, seed=seed)
+    return Middleware(guard, names, message)

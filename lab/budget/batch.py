@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hopscope.lab.budget.allocate import Allocation, Option, allocate
-from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.errors import CorpusError, UsageError, unreadable
 from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.types import Question
 from hopscope.tracing.learned.value_file import ValueFile
@@ -25,8 +25,8 @@ def questions_of(path: Path) -> list[Question]:
     """
     try:
         lines = path.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(unreadable(path, error, "questions")) from None
     found = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -56,7 +56,7 @@ def tabulate(name: str, right: Mapping[str, Sequence[bool]], bootstrap: Bootstra
         columns={"size": "systems", "pools": "pools", **SPREAD, "mean": "mean"},
         rows=tuple(rows),
         notes=(
-            f"over {questions} questions",
+            f"over {questions} question{'' if questions == 1 else 's'}",
             "highest with " + "; ".join(", ".join(row.best) for row in found),
             *(
                 f"of {row.pools:,} pools of {row.size} the spread is that of {row.seen:,} drawn"

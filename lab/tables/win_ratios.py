@@ -76,7 +76,7 @@ def heat_map(
         columns={"system": "system", **dict(zip(keys, systems, strict=True))},
         rows=tuple(cells),
         notes=(
-            f"over {questions} questions",
+            f"over {questions} question{'' if questions == 1 else 's'}",
             "95 % intervals: clopper-pearson",
             *(f"-: {reason}" for reason in reasons),
         ),

@@ -69,7 +69,8 @@ def read(
                 f"policy {path} was learned for the {what} {its} and does not fit {given}: "
                 f"use it with {its}, or learn another with `hopscope budget fit`"
             )
-    if prompts is not None and (others := differing(policy.prompts, [prompts])):
+    unseen = [] if prompts is None or prompts in policy.prompts else [prompts]
+    if others := differing(policy.prompts, unseen):
         _log.warning(
             f"policy {path} was learned from runs with {others[0]}, and these are with "
             f"{others[1]}: what it predicts may not hold here; learn another with `hopscope budget "

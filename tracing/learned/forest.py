@@ -32,6 +32,8 @@ class Tree(Record):
             raise ValueError("the sequences of a tree differ in length")
         for node, feature in enumerate(self.feature):
             children = (self.left[node], self.right[node])
+            if feature < LEAF:
+                raise ValueError("a tree compares an input that is none")
             if feature != LEAF and not all(node < child < count for child in children):
                 raise ValueError("a tree has a node whose children do not follow it")
         return self
@@ -50,6 +52,11 @@ class Forest(Record):
     start: float
     rate: float = 1.0
     trees: tuple[Tree, ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """The least number of inputs that it takes."""
+        return 1 + max((max(tree.feature) for tree in self.trees), default=LEAF)
 
     def predict(self, inputs: Sequence[float]) -> float:
         """The value for one row of inputs."""

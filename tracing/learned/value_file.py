@@ -2,10 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from random import Random
 from typing import Literal, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hopscope.runtime.types import Record, digest
 from hopscope.tracing.learned.classifier_file import WordModel
@@ -47,6 +48,12 @@ class StageModel(Record):
     doubt: float = Field(default=0.0, ge=0)
     """If gain minus price is closer to 0 than this, the next stage's signals are computed; 0 at the
     last stage."""
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if any(one.score >= two.score for one, two in pairwise(self.bins)):
+            raise ValueError("the scores of bins must ascend")
+        return self
 
     def predict(self, inputs: Sequence[float]) -> GainPrediction:
         """From values of all signals in the file's order; those of later stages do not matter."""
@@ -131,6 +138,15 @@ class ValueFile(LearnedFile):
     other: OtherPrice | None = None
     plans: tuple[RetrievalPlan, ...] = ()
     """By number of retrievals, from 1."""
+
+    @model_validator(mode="after")
+    def _takes_its_signals(self) -> Self:
+        heads = (*self.heads, *(self.other.heads if self.other else ()))
+        pairs = [(each.gain, each.cost) for head in heads for each in head.stages]
+        pairs += [(plan.gain, plan.cost) for plan in self.plans]
+        if any(forest.inputs > len(self.signals) for pair in pairs for forest in pair):
+            raise ValueError("a tree compares a signal that the file does not name")
+        return self
 
     def told(self, question: str) -> dict[str, float]:
         """The signals from the words of a question."""

@@ -38,13 +38,14 @@ class ValuePolicy:
     def name(self) -> str:
         return f"value:{self.label}"
 
-    def _drawn(self, priced: ValueFile) -> str:
-        """Of two prices, which share of the questions has this one."""
+    def _drawn(self, question: str) -> str:
+        """Of two prices, which share of the questions has the one of this question."""
         if self.file.other is None:
             return ""
         other = self.file.other
-        share = other.share if priced.price == other.price else 1 - other.share
-        return f", at the price drawn for {share:.0%} of the questions"
+        share = other.share if other.takes(question) else 1 - other.share
+        told = "less than 1%" if share < 0.005 else f"{share:.0%}"
+        return f", at the price drawn for {told} of the questions"
 
     def decide(self, moment: Moment, reader: Reader) -> Decision:
         if self.file.always:
@@ -68,7 +69,8 @@ class ValuePolicy:
             policy=self.name,
             retrieve=worth,
             reason=f"gain {predicted.gain:+.3f} {sign} {price:.3f} for {predicted.cost:.0f} "
-            f"tokens, by signals up to {staged.stage!r}{self._drawn(file)}",
+            f"tokens, by signals up to {staged.stage!r}"
+            f"{self._drawn(moment.question.text)}",
             stage=staged.stage,
             signals=known,
             gain=predicted.gain,

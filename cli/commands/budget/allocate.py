@@ -115,13 +115,21 @@ def allocate(
         raise UsageError("--per plans with a router: give --policy route:FILE")
     reader = parts.thoughtful(reader, thinking)
     from hopscope.lab.budget.batch import questions_of, share_out
+    from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
     from hopscope.tracing.learned.files import read
     from hopscope.tracing.learned.value_file import ValueFile
 
     asked = questions_of(questions)
     render.progress("loading the reader")
     model = parts.reader(reader)
-    file = read(ValueFile, Path(policy), workflow=shown(workflow), reader=model.name)
+    # Its drafts are in the default prompts.
+    file = read(
+        ValueFile,
+        Path(policy),
+        workflow=shown(workflow),
+        reader=model.name,
+        prompts=DEFAULT_PROMPTS.name,
+    )
     render.progress(f"predicting the gains of {len(asked)} questions")
     shared = share_out(asked, file, model, total=total, seed=seed)
     render.progress("")

@@ -99,6 +99,7 @@ def _check_value(
     from hopscope.lab.budget.promises import checking
     from hopscope.lab.budget.stored import of_experiment
     from hopscope.runtime.errors import UsageError
+    from hopscope.runtime.storable import line
     from hopscope.tracing.learned.files import read
     from hopscope.tracing.learned.value_file import ValueFile
 
@@ -107,6 +108,11 @@ def _check_value(
     file = read(ValueFile, path, workflow=None, reader=None)
     checking.promise_of(file)
     weight = 1.0 if file.cached is None else file.cached
+    if file.utility not in [*Worth]:
+        raise UsageError(
+            f"policy {path}: no run tells its utility {line(file.utility)}; make one with "
+            "`hopscope budget fit`"
+        )
     worth = Worth(file.utility)
     walks = of_experiment(db, experiment, workflow, worth.value, cached=weight)
     read(ValueFile, path, workflow=walks.workflow, reader=None)

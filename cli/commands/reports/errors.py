@@ -142,12 +142,16 @@ def _cells(shares: "Mapping[str, Measurement]") -> list[str]:
     return [measured.value(shares[name]) for name in SHARES]
 
 
+def _questions(count: int) -> str:
+    return "1 question" if count == 1 else f"{count} questions"
+
+
 def _show_comparison(found: "ErrorComparison") -> None:
     """Print the share of a column's failures, and of its errors, that the row's system avoids."""
     right = found.right
     names = [render.plain(name) for name in right.systems]
     out = render.out()
-    out.print(Text(f"\nrelative win ratios over {right.questions} questions", style="bold"))
+    out.print(Text(f"\nrelative win ratios over {_questions(right.questions)}", style="bold"))
     rows = [
         [name, *map(measured.value, [*row, wins, losses])]
         for name, row, wins, losses in zip(names, right.rwr, right.mrwr, right.mrlr, strict=True)
@@ -155,7 +159,7 @@ def _show_comparison(found: "ErrorComparison") -> None:
     out.print(_grid(rows, "wins over", *names, "MRWR", "MRLR"))
     out.print(Text(f"any of them right: {measured.value(right.oracle)}"))
     for kind, matrix in found.errors.items():
-        title = f"\n{kind.replace('_', ' ')} avoided, over {found.questions} questions"
+        title = f"\n{kind.replace('_', ' ')} avoided, over {_questions(found.questions)}"
         out.print(Text(title, style="bold"))
         rows = [[name, *map(measured.value, row)] for name, row in zip(names, matrix, strict=True)]
         out.print(_grid(rows, "avoids", *names))

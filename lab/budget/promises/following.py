@@ -53,9 +53,10 @@ def _by_price(file: ValueFile, paths: Sequence[Path]) -> Iterator[tuple[ValueFil
     """The policy at each of its prices, and the places of the paths that it decides about."""
     if file.always:
         return
-    places: dict[float, list[int]] = {}
+    places: dict[bool, list[int]] = {}
     for i, path in enumerate(paths):
-        places.setdefault(file.drawn(path.question.text).price, []).append(i)
+        other = file.other is not None and file.other.takes(path.question.text)
+        places.setdefault(other, []).append(i)
     for going in places.values():
         yield file.drawn(paths[going[0]].question.text), going
 

@@ -13,6 +13,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
 import hopscope
+from hopscope.runtime.prompting.loading import load
 from hopscope.runtime.types import Decision, Generation, Usage
 from hopscope.tracing.reports import decisions
 from tests.api.recording.shelf import GOLD, PASSAGES, QUESTION, answers, calls, look_up, model
@@ -104,6 +105,31 @@ def test_a_policy_learned_from_a_workflow_guards_an_application(
         hopscope.middleware(f"value:{other}", reader=ScriptedReader(), tools=["search"])
 
 
+@pytest.mark.parametrize("guarding", ["middleware", "guarded"])
+def test_a_policy_of_runs_with_other_prompts_is_warned_of(
+    tmp_path: Path, guarding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once, when it is given, as `eval` does; not where it is asked in the prompts of its runs."""
+    name = load("ircot-authors").name
+
+    def made(*known: str, **how: Any) -> Any:
+        policy = f"value:{value_file(tmp_path, prompts=known)}"
+        if guarding == "guarded":
+            return hopscope.guarded(hop, policy, reader=ScriptedReader(), **how)
+        return hopscope.middleware(policy, reader=ScriptedReader(), tools=["search"], **how)
+
+    for known, how in (((), {}), (("default",), {}), ((name,), {"prompts": "ircot-authors"})):
+        made(*known, **how)
+    assert not caplog.records
+    made(name)
+    [record] = caplog.records
+    assert f"runs with the prompts {name}, and these are with the prompts default" in (
+        record.getMessage()
+    )
+    with pytest.raises(hopscope.UsageError, match="ircot-authors"):
+        made(prompts="ircot-author")
+
+
 def test_a_policy_declines_and_its_name_is_told(store: hopscope.Store) -> None:
     guard = hopscope.middleware("fixed:1", tools="search", message="No: {reason}")
     said = [calls("Elsa Wilby"), calls("Salwin Pictures"), answers()]
@@ -139,6 +165,20 @@ def test_what_a_policy_asks_is_part_of_the_run(store: hopscope.Store) -> None:
     assert asked == [1, 1]
     assert run.usage.calls == 5  # three of the agent
     assert PASSAGES["Elsa Wilby"] in reader.generated[-1][0].prompt.text
+
+
+def test_a_policy_asks_in_the_prompts_that_are_given(store: hopscope.Store) -> None:
+    seen = []
+
+    class Seeing(Asking):
+        def decide(self, moment: Any, reader: Any) -> Decision:
+            seen.append(moment.prompts.name)
+            return Decision(policy=self.name, retrieve=False, reason="enough")
+
+    for how in ({}, {"prompts": "ircot-authors"}):
+        guard = hopscope.middleware(Seeing(), tools=["search"], **how)
+        told(store, synchronous, guard, calls("Elsa Wilby"), answers())
+    assert seen == ["default", load("ircot-authors").name]
 
 
 def test_a_router_chooses_once(store: hopscope.Store, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from hopscope.cli.main import main
 from hopscope.lab.budget import learning
 from hopscope.runtime.types import Question, Run, StopReason
 from hopscope.store.store import Store
+from hopscope.tracing.learned.promise import Promise, Risk, RiskBound
+from tests.tracing.policies.test_policies import value_file
 
 ASK = "What is the employer of the mayor of Grand Nalmir?"
 
@@ -236,6 +238,36 @@ def test_a_policy_is_learned_from_experiments_of_others_and_some_of_its_own(
     assert code == 2
     assert "learned for the workflow self_ask and does not fit ircot" in err
     assert "promises nothing" in call(capsys, "budget", "check", "value:p.json", "few")[2]
+    Path("p.json").write_text(json.dumps(file | {"prompts": ["mine#ab12"]}))
+    Path("q.jsonl").write_text(json.dumps({"question": ASK}))
+    batch = ("q.jsonl", "--policy", "p.json", "-w", "self_ask", "--total", "999999")
+    code, out, err = call(capsys, "budget", "allocate", *batch)
+    assert (code, ASK in out) == (0, True)
+    assert "learned from runs with the prompts mine#ab12, and these are with the prompts de" in err
+
+
+def test_what_the_files_of_budget_commands_hold_is_told_before_a_model_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.jsonl").write_bytes(b"\x1f\x8b")
+    code, _, err = call(capsys, "budget", "allocate", "q.jsonl", "--policy", "p", "--total", "9")
+    assert (code, "q.jsonl cannot be read as questions: byte 1 is not UTF-8" in err) == (2, True)
+    bound = RiskBound(risk=Risk.parse("loss<=.1"), found=0.0, upper=0.1)
+    promise = Promise(
+        kept=True,
+        risks=(bound,),
+        method="m",
+        threshold=0.1,
+        tried=1,
+        calibrated=100,
+        seed=0,
+        cost=1.0,
+        cost_always=2.0,
+    )
+    file = value_file(tmp_path, utility="taste", promise=promise)
+    code, _, err = call(capsys, "budget", "check", f"value:{file}", "e")
+    assert (code, "no run tells its utility taste" in err) == (2, True)
 
 
 def test_a_router_is_learned_from_outcomes_and_judged_on_others(

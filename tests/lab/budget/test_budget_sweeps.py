@@ -1,15 +1,21 @@
 """All policies on a few paths: learned ones decide about questions that they have not seen."""
 
+from dataclasses import replace
+from math import inf
+
+import numpy as np
 import pytest
 
-from hopscope.lab.budget import sweeps
+from hopscope.lab.budget import fit, sweeps
 from hopscope.lab.budget.fit import Fitting
 from hopscope.lab.budget.frontier import cells, compare, summary
-from hopscope.lab.budget.paths import Path, Stop
+from hopscope.lab.budget.paths import Path, Stop, simulate
 from hopscope.lab.budget.plot import draw
+from hopscope.lab.budget.promises.following import follow
 from hopscope.lab.budget.stored import Walked
 from hopscope.runtime.ports import Moment
 from hopscope.runtime.types import Question
+from hopscope.tracing.policies.value import ValuePolicy
 from hopscope.tracing.signals.gathering import signals
 from tests.probes import Speaker
 
@@ -95,6 +101,23 @@ def test_too_few_questions_to_learn_from_cost_the_learned_policy_only() -> None:
     found = sweeps.sweep(WALKS[:8], reader(), fitting=QUICK)
     assert "too few to learn from" in found.missing["value"]
     assert "margin" in {each.policy for each in found.policies}
+
+
+def test_a_mixture_is_followed_as_its_policy_decides() -> None:
+    """By real signals of a reader, question by question."""
+    paths = [each.path for each in WALKS]
+    outcomes = fit.try_prices(paths, replace(QUICK, prices=2))
+    most = fit.choose(outcomes, inf).tokens
+    chosen = fit.choose(outcomes, (min(each.tokens for each in outcomes) + most) / 2)
+    assert 0 < chosen.share < 1
+    file = fit.mixed_file(chosen, utility="correctness")
+    followed = follow(file, paths)
+    policy = ValuePolicy(file, "x")
+    done = [simulate(policy, each.path, each.moments, reader()) for each in WALKS]
+    assert followed.stops.tolist() == [each.stop for each in done]
+    apart = [follow(fit.value_file(each, utility=""), paths).stops for each in chosen[:2]]
+    taken = [file.drawn(path.question.text).price == chosen.dear.price for path in paths]
+    assert followed.stops.tolist() == np.where(taken, apart[1], apart[0]).tolist()
 
 
 def test_a_question_of_several_runs_is_in_one_half() -> None:

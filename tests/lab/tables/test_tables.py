@@ -166,6 +166,12 @@ def test_the_upper_bound_of_pools() -> None:
     assert table.notes[:2] == ("over 3 questions", "highest with one; one, two")
 
 
+def test_one_question_is_no_plural() -> None:
+    won = win_ratios.heat_map("n", "t", ["one"], [[None]], questions=1)
+    bound = upper_bound.tabulate("n", {"one": [True]}, results().bootstrap)
+    assert won.notes[0] == bound.notes[0] == "over 1 question"
+
+
 def test_flipped_questions() -> None:
     counts, listed = flipped.build(results())
     [row] = counts.rows

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import exp, log
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -297,6 +298,38 @@ def test_value_draws_one_of_two_prices_for_a_question(tmp_path: Path) -> None:
     assert prices == {0.002, 0.008}
 
 
+def test_of_two_equal_prices_the_draw_decides(tmp_path: Path) -> None:
+    """They may have other predictions: a share is told by the draw, not by the price."""
+    [head] = ValueFile.model_validate_json(value_file(tmp_path, 0.0).read_bytes()).heads
+    [free, drafted] = head.stages
+    keen = free.model_copy(update={"gain": Forest(start=0.9)})
+    heads = (head.model_copy(update={"stages": (keen, drafted)}),)
+    drawn = set()
+    for seed in range(20):
+        other = OtherPrice(share=0.3, seed=seed, price=0.002, heads=heads)
+        decision = decide(f"value:{value_file(tmp_path, 0.0, other=other)}", START, sure(0.9))
+        taken = other.takes(ASKED.text)
+        assert decision.gain == pytest.approx(0.9 if taken else 0.5)
+        assert f"drawn for {30 if taken else 70}% of the questions" in decision.reason
+        drawn.add(taken)
+    assert drawn == {True, False}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "???", "東京はどこ", "\u0130stanbul\u2019da", "a\ud800b", "\x00"]
+)
+def test_any_question_has_a_price_and_signals_from_its_words(tmp_path: Path, text: str) -> None:
+    """Also one without words, and one that cannot be stored."""
+    [head] = ValueFile.model_validate_json(value_file(tmp_path).read_bytes()).heads
+    other = OtherPrice(share=0.5, seed=0, price=0.1, heads=(head,))
+    words = WordModel(names=("needed",), intercepts=(1.5,), weights={"東京はどこ": (0.5,)})
+    file = ValueFile.model_validate_json(
+        value_file(tmp_path, other=other, words=words).read_bytes()
+    )
+    assert file.told(text) == {"needed": 2.0 if text == "東京はどこ" else 1.5}
+    assert {file.drawn(text).price for _ in range(3)} in ({0.1}, {0.002})
+
+
 def test_value_goes_by_the_words_of_the_question(tmp_path: Path) -> None:
     """The stump predicts a gain of 0.1 for few retrievals needed, else of 0.6."""
     [head] = ValueFile.model_validate_json(value_file(tmp_path).read_bytes()).heads
@@ -381,6 +414,10 @@ def test_other_prompts_than_those_of_the_runs_are_warned_of(
     assert "runs with the prompts mine#ab12, and these are with the prompts default" in str(
         record.getMessage()
     )
+    path = learned(tmp_path, prompts=("default", "mine#ab12"))
+    text = Spec.parse(spec.format(path))
+    assert policy(text, workflow="ircot", reader_name="scripted", prompts="default")
+    assert len(caplog.records) == 1, "it has learned from such runs, too"
 
 
 def test_prompts_do_not_change_the_name_of_a_policy(tmp_path: Path) -> None:
@@ -425,6 +462,68 @@ def test_a_policy_file_that_is_none_says_what_is_wrong(tmp_path: Path) -> None:
     path.write_text('{"version": 1}')
     with pytest.raises(UsageError, match=r"policy .*p.json: "):
         decide(f"value:{path}", START)
+
+
+def of_stage(**changes: object) -> Callable[[dict[str, Any]], None]:
+    return lambda file: file["heads"][0]["stages"][1].update(changes)
+
+
+def of_tree(**changes: object) -> Callable[[dict[str, Any]], None]:
+    return lambda file: file["heads"][0]["stages"][1]["gain"]["trees"][0].update(changes)
+
+
+def of_other(**changes: object) -> Callable[[dict[str, Any]], None]:
+    def change(file: dict[str, Any]) -> None:
+        mixed = {"share": 0.5, "seed": 0, "price": 0.1, "heads": file["heads"]}
+        file["other"] = mixed | changes
+
+    return change
+
+
+def two_bins(one: float, two: float) -> list[dict[str, float]]:
+    return [{"score": each, "gain": 0.0, "low": 0.0, "high": 0.0} for each in (one, two)]
+
+
+SPOILT: list[tuple[Callable[[dict[str, Any]], None], str]] = [
+    (of_tree(feature=[1, -1, -1]), "a signal that the file does not name"),
+    (of_tree(feature=[-2, -1, -1]), "an input that is none"),
+    (of_tree(left=[0, 0, 0]), "do not follow"),
+    (of_stage(bins=two_bins(0.5, 0.5)), "must ascend"),
+    (of_stage(bins=two_bins(1.0, 0.0)), "must ascend"),
+    (of_stage(bins=[]), "at least 1"),
+    (of_other(share=0.0), "share: give more than 0"),
+    (of_other(share=1.0), "share: give less than 1"),
+    (of_other(share=float("nan")), "share: give a finite number"),
+    (of_other(heads=[]), "at least 1"),
+    (lambda file: file.update(price=float("inf")), "price: give a finite number"),
+    (
+        lambda file: file.update(words={"names": ["a"], "intercepts": [], "weights": {}}),
+        "one weight for each name",
+    ),
+]
+
+
+@pytest.mark.parametrize(("spoil", "told"), SPOILT)
+def test_a_value_file_that_cannot_decide_is_refused_before_a_run(
+    tmp_path: Path, spoil: Callable[[dict[str, Any]], None], told: str
+) -> None:
+    path = value_file(tmp_path)
+    file = json.loads(path.read_text())
+    spoil(file)
+    path.write_text(json.dumps(file))
+    with pytest.raises(UsageError, match=rf"policy .*p.*json: .*{told}.*hopscope budget fit"):
+        decide(f"value:{path}", START, sure(0.9))
+
+
+def test_a_value_file_of_an_earlier_edition_decides_as_before(tmp_path: Path) -> None:
+    """It has no words, no second price and no prompts."""
+    path = value_file(tmp_path)
+    file = json.loads(path.read_text())
+    before = decide(f"value:{path}", START, sure(0.9))
+    for name in ("words", "other", "prompts", "promise", "always", "cached", "plans", "learned"):
+        del file[name]
+    path.write_text(json.dumps(file))
+    assert decide(f"value:{path}", START, sure(0.9)) == before
 
 
 @pytest.mark.parametrize(("needed", "allowed"), [(0, 0), (1, 1), (2, 9)])
