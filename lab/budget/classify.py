@@ -70,13 +70,14 @@ def told(paths: Sequence[Path]) -> tuple[list[Path], WordModel]:
     vocabulary, present = _present([path.question.text for path in paths])
     known = np.array([(path.retrievals, path.best) for path in paths], float)
     centre, usual = known.mean(axis=0), present.mean(axis=0)
-    inputs, targets = present - usual, known - centre
+    present -= usual
+    inputs, targets = present, known - centre
 
     def weights(rows: NDArray[np.bool_]) -> NDArray[np.float64]:
         """By term and signal. Without an intercept, which would tell the mean of those left out."""
         if not vocabulary or not rows.any():
             return np.zeros((len(vocabulary), len(WORDS)))
-        model = sklearn().Ridge(alpha=PULL, fit_intercept=False)
+        model = sklearn().Ridge(alpha=PULL, fit_intercept=False, copy_X=False)
         found: NDArray[np.float64] = model.fit(inputs[rows], targets[rows]).coef_.T.round(6)
         return found
 
@@ -98,5 +99,8 @@ def _present(questions: Sequence[str]) -> tuple[list[str], NDArray[np.float64]]:
     occurring = [terms(question) for question in questions]
     counts = Counter(term for each in occurring for term in each)
     vocabulary = sorted(term for term, count in counts.items() if count >= RARE)
-    table = [[term in each for term in vocabulary] for each in occurring]
-    return vocabulary, np.array(table, float).reshape(len(questions), len(vocabulary))
+    place = {term: column for column, term in enumerate(vocabulary)}
+    table = np.zeros((len(questions), len(vocabulary)))
+    for row, each in zip(table, occurring, strict=True):
+        row[[place[term] for term in each if term in place]] = 1
+    return vocabulary, table
