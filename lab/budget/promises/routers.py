@@ -15,7 +15,13 @@ from pydantic import JsonValue
 from hopscope.lab.budget.outcomes import UNITS, Outcomes
 from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import LEAST
-from hopscope.lab.budget.promises.guarantee import check_enough, check_measured, promised, split
+from hopscope.lab.budget.promises.guarantee import (
+    Halves,
+    check_enough,
+    check_measured,
+    promised,
+    split,
+)
 from hopscope.lab.budget.routing.fitting import Fitting, Predicted, asked
 from hopscope.lab.budget.routing.fitting import learn as learn_router
 from hopscope.runtime.errors import UsageError
@@ -49,7 +55,7 @@ def learn(
     fitting, outcomes = fitting or Fitting(), outcomes.distinct
     target = outcomes if adapt is None else adapt.distinct
     check_measured(risks, ["loss", *measured(target)])
-    halves = split(len(target.rows), fitting.seed)
+    halves = _halves(target, fitting.seed)
     taught = target.of(halves.learning)
     if adapt is None:
         learned = learn_router(taught, fitting=fitting, source=source)
@@ -85,6 +91,16 @@ def learn(
             "learned": {**file.learned, **figures},
         }
     )
+
+
+def _halves(outcomes: Outcomes, seed: int) -> Halves:
+    """Places of rows. Those of a question of several sets are in one half."""
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(outcomes.rows):
+        places.setdefault(row.question, []).append(place)
+    rows = [*places.values()]
+    dealt = split(len(rows), seed)
+    return Halves(*([place for number in half for place in rows[number]] for half in dealt))
 
 
 def fitted_to(outcomes: Outcomes, file: RouteFile) -> Outcomes:

@@ -6,6 +6,7 @@ import pytest
 from hopscope.lab.budget.outcomes import OutcomeRow, Outcomes
 from hopscope.lab.budget.paths import Path, Stop
 from hopscope.lab.budget.promises import checking, routers
+from hopscope.lab.budget.promises.guarantee import split
 from hopscope.lab.budget.promises.report import checked
 from hopscope.lab.budget.routing.fitting import Fitting
 from hopscope.lab.budget.routing.judging import judge
@@ -55,6 +56,18 @@ def test_a_router_promises_what_it_saves(router: RouteFile) -> None:
     assert promise.risks[0].upper <= 0.05
     assert "predicted ircot" in {each.name for each in promise.signals}
     assert RouteFile.model_validate_json(router.model_dump_json()) == router
+
+
+def test_a_question_of_two_sets_is_not_on_both_sides_of_a_promise() -> None:
+    """What was learned from it in one set would be tested on it in the other."""
+    once = rows(0, 60)
+    elsewhere = tuple(row.model_copy(update={"set": "b"}) for row in once.rows)
+    twice = once.model_copy(update={"rows": once.rows + elsewhere})
+    halves = routers._halves(twice, 0)
+    learned, tested = ({twice.rows[place].question for place in half} for half in halves)
+    assert not learned & tested
+    assert sorted([*halves.learning, *halves.calibration]) == [*range(120)]
+    assert routers._halves(once, 0) == split(60, 0)
 
 
 def test_where_no_price_keeps_the_promise_the_router_takes_the_dearest_arm() -> None:
