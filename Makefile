@@ -63,12 +63,14 @@ $(VLLM)/ready:
 test-vllm: $(BIN)/pytest $(VLLM)/ready ## Test against vLLM, on the processor, in an environment of its own (2.5 GB).
 	HF_HUB_OFFLINE=1 HOPSCOPE_TEST_VLLM=$(abspath $(VLLM)/bin/python) $(BIN)/python -m pytest tests/on_vllm
 
+# Without the pin of litellm, which DSPy wants, pip downloads dozens of its releases, 37 MB each,
+# until one fits.
 $(TRACES)/ready:
 	$(PYTHON) -m venv $(TRACES)
 	$(TRACES)/bin/pip install --quiet langchain==1.4.7 langchain-core==1.7.2 llama-index-core==0.14.25 \
-		haystack-ai==3.4.0 dspy==3.4.1 openinference-instrumentation-langchain==0.1.80 \
-		openinference-instrumentation-llama-index==4.6.1 openinference-instrumentation-haystack==0.1.46 \
-		openinference-instrumentation-dspy==0.1.48
+		haystack-ai==3.4.0 dspy==3.4.1 litellm==1.106.2 \
+		openinference-instrumentation-langchain==0.1.80 openinference-instrumentation-llama-index==4.6.1 \
+		openinference-instrumentation-haystack==0.1.46 openinference-instrumentation-dspy==0.1.48
 	@touch $@
 
 test-traces: $(BIN)/pytest $(TRACES)/ready ## Test the import of frameworks' traces, in an environment of its own.
