@@ -10,18 +10,20 @@ Anserini's. Scores are computed when the index is built, by bm25s.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
 
 import bm25s
 import numpy as np
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from hopscope import __version__
 from hopscope.runtime.errors import IndexMismatchError
 from hopscope.runtime.indexes import index_folder, passage_file
 from hopscope.runtime.indexes.index_folder import Manifest
+from hopscope.runtime.indexes.passage_file import PassageFile
 from hopscope.runtime.indexes.phases import Progress, silent
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.bm25 import _english
@@ -32,6 +34,7 @@ from hopscope.runtime.types import Hit, Passage
 KIND = "bm25"
 K1 = 0.9
 B = 0.4
+_checked = TypeAdapter(list[Hit]).validate_python
 _DAMAGE = (
     OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
     MemoryError, SyntaxError, TokenError,
@@ -70,21 +73,30 @@ class Bm25:
             return [[] for _ in queries]
         try:
             found = self._scorer.best([_english.terms(query) for query in queries], k)
-            return [
-                [
-                    Hit(passage=self._sourced(at), score=score)
-                    for at, score in zip(places, scores, strict=True)
-                ]
-                for places, scores in found
-            ]
+            return self._hits(found)
         except _DAMAGE as error:  # postings out of range, scores that are NaN
             raise IndexMismatchError(
                 f"{self.name} is damaged: {error}; `hopscope index info FOLDER --verify` names the "
                 "file, `hopscope index build --overwrite` makes it anew"
             ) from error
 
-    def _sourced(self, at: int) -> Passage:
-        passage = self._passages[at]
+    def _hits(self, found: Sequence[tuple[list[int], list[float]]]) -> list[list[Hit]]:
+        places = [at for mine, _ in found for at in mine]
+        scores = [score for _, mine in found for score in mine]
+        hits: list[Hit] = []
+        for begin in range(0, len(places), passage_file.CHUNK):
+            passages = self._read(places[begin : begin + passage_file.CHUNK])
+            pairs = zip(passages, scores[begin : begin + passage_file.CHUNK], strict=True)
+            hits += _checked([{"passage": passage, "score": score} for passage, score in pairs])
+        left = iter(hits)
+        return [list(islice(left, len(mine))) for mine, _ in found]
+
+    def _read(self, places: Sequence[int]) -> list[Passage]:
+        if isinstance(self._passages, PassageFile):
+            return self._passages.read(places)
+        return [self._sourced(self._passages[at]) for at in places]
+
+    def _sourced(self, passage: Passage) -> Passage:
         return passage if passage.source else passage.model_copy(update={"source": self.name})
 
 
@@ -104,7 +116,7 @@ def build(*, index: Path) -> Retriever:
     try:
         scored = bm25s.BM25.load(index, mmap=True, show_progress=False)
         name = _name(manifest.name, manifest.fingerprint, k1=scored.k1, b=scored.b)
-        passages = passage_file.PassageFile(index, source=name)
+        passages = PassageFile(index, source=name)
     except _DAMAGE as error:
         raise IndexMismatchError(f"{index} is damaged: {error}; build the index again") from error
     arrays = scored.scores

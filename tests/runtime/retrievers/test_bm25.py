@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hopscope.runtime.errors import CorpusError, IndexMismatchError, UsageError
-from hopscope.runtime.indexes import index_folder
+from hopscope.runtime.indexes import index_folder, passage_file
 from hopscope.runtime.retrievers import bm25
 from hopscope.runtime.retrievers.bm25 import _english, _scores
 from hopscope.runtime.types import Passage
@@ -201,6 +201,52 @@ def test_damage_is_told_and_never_a_traceback(index: Path) -> None:
         bm25.build(index=index).search(["cat", "birds", "fly", "dog", "ran", "sat"], k=3)
 
 
+def test_passages_read_together_are_those_read_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any order, more than once, in several chunks; text that looks like JSON stays text."""
+    texts = ['"},{"id":"x","text":"y"', "a\nb\u2028c", "\\", "naïve 日本 \U0001f600", ""]
+    texts += [f"red {at}" for at in range(20)]
+    kept = [Passage(id=str(at), title="T", text=text) for at, text in enumerate(texts)]
+    bm25.create(kept, tmp_path / "i", name="i")
+    file = passage_file.PassageFile(tmp_path / "i", source="here")
+    expected = [passage.model_copy(update={"source": "here"}) for passage in kept]
+    monkeypatch.setattr(passage_file, "CHUNK", 7)
+    assert list(file) == expected
+    places = [3, 0, 24, 24, *reversed(range(25))]
+    assert file.read(places) == [expected[at] for at in places]
+    assert file.read([]) == []
+    with pytest.raises(IndexError):
+        file.read([0, 25])
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b'{"id":"1","title":"T","text":"a"},{"text":"bc"}\n',
+        b'{"id":"1","title":"T","text":"abcdefghijklmno }\n',
+        b'{"id":"1","title":"T","text":["abcdefghijklm"]}\n',
+        b'{"id":"1","title":"T","other":"abcdefghijklmn"}\n',
+        b'{"id":"1","title":"T","text":"abcdefghijklm\xff\xff"}\n',
+        b" " * 46 + b"}\n",
+    ],
+)
+def test_a_damaged_passage_among_others_is_named(tmp_path: Path, damaged: bytes) -> None:
+    """One that reads as two, as the beginning of the next, or as none, moved the others' places."""
+    length = len(damaged) - len(b'{"id":"1","title":"T","text":""}\n')
+    kept = [Passage(id=str(at), title="T", text="x" * length) for at in range(3)]
+    bm25.create(kept, tmp_path / "i", name="i")
+    path = tmp_path / "i" / passage_file.TEXTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines[1]) == len(damaged)
+    path.write_bytes(lines[0] + damaged + lines[2])
+    file = passage_file.PassageFile(tmp_path / "i")
+    assert [passage.id for passage in file.read([0, 2])] == ["0", "2"]
+    for places in ([1], [0, 1, 2], [2, 1, 0]):
+        with pytest.raises(IndexMismatchError, match="passage 1 is damaged"):
+            file.read(places)
+
+
 def test_overwriting_is_asked_for_and_spares_what_is_no_index(index: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--overwrite"):
         bm25.create(CATS, index, name="cats")
@@ -321,6 +367,26 @@ def test_a_batch_ranks_as_its_queries_one_by_one() -> None:
         alone = [found.search([query], k=k)[0] for query in queries]
         assert found.search(queries, k=k) == alone
         assert found.search(queries[:2], k=k) == alone[:2]
+
+
+@pytest.mark.parametrize("together", [0, 40, 1_000_000])
+def test_scores_do_not_depend_on_which_postings_are_put_together(
+    together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums are added in the order of the terms, else they differ in the last bit."""
+    draw = np.random.default_rng(8)
+    texts = [" ".join(f"w{rank}" for rank in draw.zipf(1.3, 12) % 300) for _ in range(400)]
+    passages = [Passage(id=str(at), text=text) for at, text in enumerate(texts)]
+    found = bm25.from_passages(passages, name="zipf")
+    expected = found.search(texts[:40], k=20)
+    monkeypatch.setattr(_scores, "TOGETHER", together)
+    assert found.search(texts[:40], k=20) == expected
+    in_order: dict[str, np.float32] = {}
+    for word in texts[0].split():
+        for hit in found.search([word], k=400)[0]:
+            id = hit.passage.id
+            in_order[id] = in_order.get(id, np.float32(0)) + np.float32(hit.score)
+    assert {h.passage.id: h.score for h in expected[0]}.items() <= in_order.items()
 
 
 @pytest.mark.parametrize("levels", [2, 9, 1_000_000])
