@@ -234,7 +234,7 @@ def _evaluate(
         raise UsageError("workflows: name at least one")
     with session.turn:
         found = _dataset(data, name)
-        name, store = name or found.name, session.store
+        name, store = found.name if name is None else name, session.store
         texts, of_meters = split({**session.options, **given.texts(options)})
         of_meters = {**session.presets.of_meters(session.meters), **of_meters}
         planned, live = _arms(session, workflows, texts, k)

@@ -117,6 +117,15 @@ def tokens(usage: "Usage") -> str:
     return "?" if usage.uncounted else str(usage.tokens)
 
 
+def size(count: int) -> str:
+    """Bytes in a unit in which a small file is not 0."""
+    if count < 100:
+        return f"{count} B"
+    if count < 100_000:
+        return f"{count / 1e3:.1f} kB"
+    return f"{count / 1e6:,.1f} MB"
+
+
 def number(value: float | None, *, signed: bool = False, digits: int = 2) -> str:
     if value is None:
         return "-"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hopscope.api.views import context_lines
-from hopscope.api.views.render import number, out, plain, print_json, tokens
+from hopscope.api.views.render import number, out, plain, print_json, size, tokens
 from hopscope.tracing import proxies
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _appraisal(console: Console, found: "AppraisalReport", ran: str, currency: s
         count = f"{kept.stored:,}"
         if kept.measured > kept.stored:
             count += f" of {kept.measured:,}"
-        told = f"{count} coalition values stored, {kept.bytes / 1000:.1f} kB"
+        told = f"{count} coalition values stored, {size(kept.bytes)}"
         console.print(Text(f"{told}: show --interactions and --without use them", style="dim"))
 
 

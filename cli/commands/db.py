@@ -78,7 +78,7 @@ def vacuum(db: Database = None, json: Json = False) -> None:
     if json:
         render.print_json({"database": name, "before_bytes": before, "after_bytes": after})
     else:
-        render.say(f"{name} took {before / 1e6:.1f} MB and now takes {after / 1e6:.1f} MB")
+        render.say(f"{name} took {render.size(before)} and now takes {render.size(after)}")
 
 
 @app.command()

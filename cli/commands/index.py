@@ -429,7 +429,11 @@ def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Mani
                 told = f"{doing} {passages:,} passages"
                 bar.update(task, completed=source.size, total=source.size, description=told)
 
-        manifest = create(report)
+        try:
+            manifest = create(report)
+        except BaseException:
+            bar.live.transient = True  # no figures of an index that there is not
+            raise
         bar.update(task, description=f"{manifest.counts['passages']:,} passages indexed")
     return manifest
 
@@ -462,7 +466,7 @@ def _show(place: str, manifest: "Manifest", json: bool) -> None:
     labels |= {"shards": "shards"}
     rows |= {label: f"{counts[key]:,}" for key, label in labels.items() if key in counts}
     if manifest.files:
-        rows["size"] = f"{size / 1e6:,.1f} MB"
+        rows["size"] = render.size(size)
     if manifest.kind == IndexKind.dense:
         rows["encoder"] = str(settings.get("encoder"))
         rows["tokenizer"] = str(settings.get("tokenizer"))

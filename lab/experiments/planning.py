@@ -15,6 +15,7 @@ from hopscope.lab.experiments.arms import arms, component
 from hopscope.lab.experiments.experiment import ExperimentSettings
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import MissingDatabaseError, UsageError
+from hopscope.store.experiments.naming import named as named_experiment
 from hopscope.store.experiments.records import Arm, DatasetEntry
 from hopscope.store.store import Store
 
@@ -67,6 +68,7 @@ def resolve(
     presets.check(meters=meters, workflows=[arm.workflow for arm in compared])
     of_meters = {key: text for key, text in options.items() if key not in own}
     found = dataset.load(data)
+    name = named_experiment(found.name if name is None else name)
     if found.replaced:
         _log.warning(
             f"{found.replaced:,} questions of {data} hold half of a surrogate pair, such as "
@@ -76,7 +78,7 @@ def resolve(
         data=dataset.location(data),
         form=found.form,
         digest=found.digest,
-        order=order or _order(name or found.name, db),
+        order=order or _order(name, db),
         limit=limit,
         sample_ids=sample_ids,
         corpus=corpus,
@@ -89,7 +91,7 @@ def resolve(
         options={**presets.of_meters(meters), **of_meters},
         deterministic=deterministic,
     )
-    return plan(name or found.name, settings, compared, found)
+    return plan(name, settings, compared, found)
 
 
 def repeat(known: str, *, name: str | None, db: str | None) -> ExperimentPlan:
@@ -106,7 +108,7 @@ def repeat(known: str, *, name: str | None, db: str | None) -> ExperimentPlan:
     found = dataset.load(settings.data)
     if found.digest != settings.digest:
         raise UsageError(f"{settings.data} no longer holds the questions that {known} asked")
-    return plan(name or f"{known}-again", settings, before.arms, found)
+    return plan(f"{known}-again" if name is None else name, settings, before.arms, found)
 
 
 def plan(
@@ -114,11 +116,11 @@ def plan(
 ) -> ExperimentPlan:
     """
     Raises:
-        UsageError: there is no such meter, rule, option or question.
+        UsageError: there is no such meter, rule, option or question, or the name cannot be used.
     """
     item_runner.measuring(settings).parse()
     chosen = questions.choose(limit=settings.limit, ids=settings.sample_ids, order=settings.order)
-    return ExperimentPlan(name, settings, tuple(compared), tuple(chosen))
+    return ExperimentPlan(named_experiment(name), settings, tuple(compared), tuple(chosen))
 
 
 def is_stored(name: str, db: str | None) -> bool:

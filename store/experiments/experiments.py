@@ -250,11 +250,11 @@ class Experiments:
         """Begin an experiment of imported runs, unless there is one of that name.
 
         Raises:
-            UsageError: the experiment of that name was made by a workflow.
+            UsageError: the name cannot be used, or a workflow made the experiment of that name.
         """
-        from hopscope.store.experiments import importing
+        from hopscope.store.experiments import importing, naming
 
-        known = self.known(name)
+        known = self.known(naming.named(name))
         if known is not None and not known.settings.get("imported"):
             raise UsageError(
                 f"the experiment {name} in {self._database.name} holds runs that were made here: "

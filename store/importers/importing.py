@@ -14,6 +14,7 @@ from typing import Any
 
 from hopscope.runtime.errors import CorpusError, UsageError
 from hopscope.runtime.types import Question, Run, digest
+from hopscope.store.experiments.naming import named
 from hopscope.store.importers import recognition, servers
 from hopscope.store.importers.golds import Golds, answered
 from hopscope.store.importers.recognition import AUTO
@@ -103,8 +104,8 @@ def import_runs(
         progress: is told of each batch.
 
     Raises:
-        UsageError: there is no such file or format, no format fits a file, or the experiment holds
-            runs that were made here.
+        UsageError: there is no such file or format, no format fits a file, the name cannot be used,
+            or the experiment holds runs that were made here.
         CorpusError: the file of right answers is broken.
         TraceServerError: a server failed; nothing of it is stored.
         StoreError: the database failed; what it took before is stored.
@@ -124,7 +125,7 @@ def import_runs(
             opened,
             sources,
             format=format,
-            name=name or _stem(sources[0].name),
+            name=named(_stem(sources[0].name) if name is None else name),
             label=label,
             golds=golds,
             progress=progress,

@@ -43,4 +43,4 @@ def report(
     with Store.open(db, create=False, reading=True) as store:
         text = written(store, source)
     out.write_text(text, encoding="utf-8")
-    render.note(f"{out}: {len(text.encode()) / 1e6:.1f} MB")
+    render.note(f"{out}: {render.size(len(text.encode()))}")

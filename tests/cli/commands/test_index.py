@@ -59,6 +59,28 @@ def test_build_then_info(corpus: Path, tmp_path: Path) -> None:
     assert bm25.build(index=out).search(["foxes"], k=2)[0][0].passage.id == "a"
 
 
+def test_a_small_index_has_a_size(corpus: Path, tmp_path: Path) -> None:
+    """That of a few passages was told as 0.0 MB."""
+    told = invoke("build", corpus, "--out", tmp_path / "index").output
+    [line] = [each for each in told.splitlines() if each.startswith("size")]
+    assert line.endswith(" kB")
+    assert float(line.split()[1]) > 0
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_a_failed_build_tells_its_reason_alone(
+    text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A line "Scoring 0 passages 100%" stood before it."""
+    (tmp_path / "corpus.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["index", "build", str(tmp_path / "corpus.jsonl"), "--out", str(tmp_path / "index")])
+    assert ended.value.code == 2
+    told = capfd.readouterr().err.strip()
+    assert told.startswith("hopscope: the corpus has no passages")
+    assert "Scoring" not in told
+
+
 def test_every_flag_has_an_environment_variable(corpus: Path, tmp_path: Path) -> None:
     env = {
         "HOPSCOPE_INDEX_CORPUS": str(corpus),
