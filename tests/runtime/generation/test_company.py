@@ -14,8 +14,9 @@ from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.generation import sampling
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.sampling import close_calls, draw
+from hopscope.runtime.models.parts import Part
 from hopscope.runtime.prompting import prompts
-from hopscope.runtime.readers import hf
+from hopscope.runtime.readers import hf, tiny
 from hopscope.runtime.types import Generation, GenerationRequest
 from hopscope.runtime.wrappers.scheduled_reader import ScheduledReader
 from tests import models
@@ -33,8 +34,10 @@ REQUESTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["hf", "tiny"])
+def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    if request.param == "tiny":
+        return tiny.build()
     return hf.build(model=str(models.tiny_llama(tmp_path_factory.mktemp("model") / "llama")))
 
 
@@ -44,26 +47,26 @@ def tokens(replies: Sequence[Sequence[Generation]]) -> list[list[tuple[int, ...]
 
 def disturb(monkeypatch: pytest.MonkeyPatch, noise: float) -> None:
     """Rounding as of a very coarse computation, of all but a row that is read alone and whole."""
-    forward, generator = Forwarder.forward, torch.Generator().manual_seed(0)
+    together, generator = Forwarder.together, torch.Generator().manual_seed(0)
 
-    def noisy(self: Forwarder, ids: Any, mask: Any, *rest: Any, **options: Any) -> Any:
-        logits = forward(self, ids, mask, *rest, **options)
-        if mask.shape == (1, ids.shape[1]):
-            return logits
-        return logits + noise * (2 * torch.rand(logits.shape, generator=generator) - 1)
+    def noisy(self: Forwarder, parts: Sequence[Part], **options: int) -> list[torch.Tensor]:
+        every = together(self, parts, **options)
+        if len(parts) == 1 and parts[0].mask.shape == (1, parts[0].ids.shape[1]):
+            return every
+        return [one + noise * (2 * torch.rand(one.shape, generator=generator) - 1) for one in every]
 
-    monkeypatch.setattr(Forwarder, "forward", noisy)
+    monkeypatch.setattr(Forwarder, "together", noisy)
 
 
-def test_rounding_decides_no_token(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_decides_no_token(reader: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "ROUNDING", 0.02)
     monkeypatch.setattr(sampling, "TYPICAL_ROUNDING", 0.04)
-    alone = [llama.generate([request])[0] for request in REQUESTS]
+    alone = [reader.generate([request])[0] for request in REQUESTS]
     disturb(monkeypatch, noise=0.01)
-    assert tokens(llama.generate(REQUESTS)) == tokens(alone)
+    assert tokens(reader.generate(REQUESTS)) == tokens(alone)
     monkeypatch.setattr(sampling, "ROUNDING", 0.0)
     monkeypatch.setattr(sampling, "TYPICAL_ROUNDING", 0.0)
-    assert tokens(llama.generate(REQUESTS)) != tokens(alone)
+    assert tokens(reader.generate(REQUESTS)) != tokens(alone)
 
 
 def test_in_half_precision_nothing_is_computed_again(tmp_path: Any) -> None:
