@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hopscope.api.appraiser import RULES, rules_of
 from hopscope.api.credits import Credits
 from hopscope.api.views.rows import Rows
+from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import (
     Appraisal,
     Credit,
@@ -129,10 +130,11 @@ class MeasuredRun:
         by each meter, from the stored coalition values.
 
         Raises:
-            UsageError: no values are stored.
+            UsageError: no values are stored, or `over` is neither.
         """
         from hopscope.api.views import what_if_table
 
+        _check_players(over)
         return what_if_table.interactions(self._recall, over)
 
     def without(self, *parts: int | str) -> "Rows[WithoutRow]":
@@ -162,6 +164,7 @@ class MeasuredRun:
         names = rules or RULES
         built = rules_of(names, self._recall.provenance)
         options = [word for name in names for word in ("--rule", name)]
+        _check_players(over)
         return Credits(self.record, self._recall.asking(*options).share(built, over))
 
     def show(self) -> None:
@@ -208,3 +211,8 @@ class MeasuredRun:
             json=False,
             console=console,
         )
+
+
+def _check_players(over: str) -> None:
+    if over not in ("steps", "passages"):
+        raise UsageError(f"over={over!r}: choose from steps, passages")

@@ -321,6 +321,8 @@ class Session:
         with self.turn:
             record = given.run(run, self.store)
             _, of_meters = split({**self.options, **given.texts(options)})
+            if meters is not None and not given.names(meters):
+                raise UsageError("meters: name at least one to measure with")
             chosen = tuple(map(given.named, given.names(meters or self.meters or DEFAULT_METERS)))
             wanted = CreditSettings(
                 rules=tuple(map(given.named, given.names(rules or self.rules))),

@@ -278,7 +278,14 @@ def _dataset(data: str | Path | Iterable[Question], name: str | None) -> Dataset
         return dataset.load(str(data))
     if name is None:
         raise UsageError("name: questions in memory make an experiment that needs a name")
-    entries = tuple(DatasetEntry(question=question) for question in data)
+    questions = tuple(data)
+    for number, question in enumerate(questions, start=1):
+        if not isinstance(question, Question):
+            raise UsageError(
+                f"data: entry {number} is of type {type(question).__name__}: give records, such as "
+                'hopscope.Question(text="Who?", answers=("Ada",))'
+            )
+    entries = tuple(DatasetEntry(question=question) for question in questions)
     if not entries:
         raise UsageError("data: there is no question in it")
     for of in ("id", "text"):

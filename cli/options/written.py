@@ -20,6 +20,19 @@ Overwrite = Annotated[
 ]
 
 
+def check_folder(path: Path) -> None:
+    """
+    Raises:
+        UsageError: the file cannot be written, since its folder is missing or it is one itself.
+    """
+    from hopscope.runtime.errors import UsageError
+
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file to write to")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path} cannot be written: {path.parent} is no folder")
+
+
 def check_free(paths: Iterable[Path], *, overwrite: bool) -> None:
     """
     Raises:

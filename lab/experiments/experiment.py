@@ -96,9 +96,13 @@ def check(
     then = {**known.settings, **known.model_dump(include=set(Models.model_fields))}
     for key, value in _fixed(settings, models).items():
         if then.get(key) != value:
-            noun = "data, whose digest is" if key == "digest" else key
+            if key == "digest":
+                raise UsageError(
+                    f"the experiment {known.name} began with other questions, those of "
+                    f"{then.get('data')}: give them as they were, or another name (--name)"
+                )
             raise UsageError(
-                f"the experiment {known.name} began with the {noun} {then.get(key)!r} and "
+                f"the experiment {known.name} began with the {key} {then.get(key)!r} and "
                 f"cannot continue with {value!r}: give the former, or another name (--name)"
             )
     for key in sorted(NAMES):

@@ -441,3 +441,10 @@ def test_an_evaluation_of_no_question_is_refused(session: hopscope.Session) -> N
             hopscope.evaluate(session, "hopland:dev", **number)
     with pytest.raises(UsageError, match="workflows: name at least one"):
         hopscope.evaluate(session, "hopland:dev", workflows=[])
+
+
+def test_an_experiment_of_texts_is_refused_in_words(session: hopscope.Session) -> None:
+    """Pydantic's own error told of a dictionary."""
+    texts: Any = ["Who?"]
+    with pytest.raises(UsageError, match=r"data: entry 1 is of type str: give records"):
+        hopscope.evaluate(session, texts, name="texts")

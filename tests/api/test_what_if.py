@@ -137,3 +137,15 @@ def test_a_run_without_values_says_how_to_have_them(run: hopscope.MeasuredRun) -
     bare = hopscope.MeasuredRun(run.record)
     with pytest.raises(UsageError, match=r"hopscope credit .* --again"):
         bare.interactions()
+
+
+def test_players_and_meters_that_are_none_are_refused(
+    session: hopscope.Session, run: hopscope.MeasuredRun
+) -> None:
+    """Interactions over nothing had no rows, and no meter stood for the default ones."""
+    nope: Any = "nope"
+    for ask in (run.interactions, lambda over: run.share("solo", over=over)):
+        with pytest.raises(UsageError, match="over='nope': choose from steps, passages"):
+            ask(nope)
+    with pytest.raises(UsageError, match="meters: name at least one"):
+        session.credit(run, meters=[])

@@ -158,3 +158,15 @@ def test_without_jinja_the_install_command_is_named(monkeypatch: pytest.MonkeyPa
     with pytest.raises(UsageError, match=r"pip install 'hopscope\[view\]'"):
         html.render("report.html")
     html._environment.cache_clear()
+
+
+@pytest.mark.parametrize("command", [["report", "last"], ["figure", "belief", "last"]])
+def test_a_place_that_cannot_be_written_is_told_first(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending = ".html" if command[0] == "report" else ".svg"
+    out = tmp_path / "missing" / f"x{ending}"
+    database = str(tmp_path / "none.db")
+    code, _, err = call(capsys, *command, "--out", str(out), "--db", database)
+    assert code == 2
+    assert f"x{ending} cannot be written" in " ".join(err.split())

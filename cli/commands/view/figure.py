@@ -8,7 +8,7 @@ import typer
 
 from hopscope.api import parts, stored
 from hopscope.api.views import render
-from hopscope.cli.options import code_options
+from hopscope.cli.options import code_options, written
 from hopscope.cli.options.help import MODELS, PLACES
 from hopscope.cli.options.models import EntailmentSpec
 from hopscope.cli.options.places import Database
@@ -88,6 +88,8 @@ def figure(
 
     path = out or Path(f"{name.value}.svg")
     form = drawing.form_of(path)
+    if not json:
+        written.check_folder(path)
     with Store.open(db, create=False, reading=True) as store:
         if name is Figure.answers:
             found = run_figures.RunRecords.load(store, source)

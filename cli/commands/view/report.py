@@ -7,6 +7,7 @@ import typer
 
 from hopscope.api import stored
 from hopscope.api.views import render
+from hopscope.cli.options import written
 from hopscope.cli.options.help import PLACES
 from hopscope.cli.options.places import Database
 
@@ -36,11 +37,12 @@ def report(
     """
     from hopscope.runtime.errors import UsageError
     from hopscope.store.store import Store
-    from hopscope.view.report import report as written
+    from hopscope.view.report import report as page
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {out}: a report is a page, so the name must end in .html")
+    written.check_folder(out)
     with Store.open(db, create=False, reading=True) as store:
-        text = written(store, source)
+        text = page(store, source)
     out.write_text(text, encoding="utf-8")
     render.note(f"{out}: {render.size(len(text.encode()))}")

@@ -168,6 +168,12 @@ def test_what_counts_is_what_models_turn_out_to_be() -> None:
         assert plan("e", changed, MODELS, []).fingerprint != known.fingerprint
 
 
+def test_other_questions_are_told_by_their_file_not_by_their_digest() -> None:
+    known = plan("e", SETTINGS, MODELS, [NAIVE])
+    with pytest.raises(UsageError, match=r"began with other questions, those of a\.jsonl: give"):
+        check(known, SETTINGS.model_copy(update={"digest": "e", "data": "b.jsonl"}))
+
+
 def test_the_run_of_an_item_has_the_same_id_each_time() -> None:
     assert run_id("e", claimed(1)) == run_id("e", claimed(1))
     others = [run_id("f", claimed(1)), run_id("e", claimed(2))]
