@@ -60,6 +60,8 @@ class Guard:
             UsageError: there is no such policy, reader or set of prompts, or a limit of cost is
                 given.
         """
+        if not isinstance(limits, Limits | None):
+            raise UsageError(f"limits: give hopscope.Limits(...), not {limits!r}")
         self.limits = limits or Limits()
         if self.limits.cost is not None:
             raise UsageError("a limit of cost needs the prices of your models: limit the tokens")

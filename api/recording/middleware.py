@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from hopscope.api.given import PolicyPart, ReaderPart
 from hopscope.api.recording.guard import NATIVE, Guard
 from hopscope.runtime.budget.ledger import Limits
-from hopscope.runtime.errors import MissingExtraError
+from hopscope.runtime.errors import MissingExtraError, UsageError
 from hopscope.runtime.types import Decision
 
 try:
@@ -108,9 +108,16 @@ def middleware(
         seed: of the policy's drafts.
 
     Raises:
-        UsageError: there is no such policy, reader or set of prompts.
+        UsageError: there is no such policy, reader or set of prompts, or the message has other
+            braces.
         MissingExtraError: LangChain is not installed.
     """
+    try:
+        message.format(reason="")
+    except (LookupError, ValueError, AttributeError):
+        raise UsageError(
+            f"message: {message!r} has braces other than {{reason}}: write {{{{ and }}}} for others"
+        ) from None
     names = frozenset([tools] if isinstance(tools, str) else tools)
     guard = Guard(policy, limits, reader=reader, prompts=prompts, seed=seed)
     return Middleware(guard, names, message)
