@@ -259,7 +259,7 @@ def test_a_guarded_node_is_left_out_where_it_is_not_worth_it(
 def test_limits_and_messages_that_cannot_be_used_are_refused_before_the_agent_runs() -> None:
     """A message with other braces ended the agent at the first search that was declined."""
     limits: Any = {"retrievals": 1}
-    with pytest.raises(hopscope.UsageError, match="limits: give hopscope.Limits"):
+    with pytest.raises(hopscope.UsageError, match=r"limits: give hopscope\.Limits"):
         hopscope.middleware("fixed:1", limits)
     for message in ("Say {answer}", 'Say {"answer": 1}', "Say {", "{}", "{reason.x}"):
         with pytest.raises(hopscope.UsageError, match="braces other than"):
