@@ -99,7 +99,7 @@ def _check_value(
     from hopscope.lab.budget.promises import checking
     from hopscope.lab.budget.stored import of_experiment
     from hopscope.runtime.errors import UsageError
-    from hopscope.runtime.storable import line
+    from hopscope.runtime.texts.storable import line
     from hopscope.tracing.learned.files import read
     from hopscope.tracing.learned.value_file import ValueFile
 
