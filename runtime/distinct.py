@@ -25,3 +25,10 @@ def each_once(
     distinct = list(dict.fromkeys(inputs))
     outputs = dict(zip(distinct, compute(distinct), strict=True)) if distinct else {}
     return [outputs[each] for each in inputs]
+
+
+def numbered(inputs: Iterable[Hashable]) -> list[int]:
+    """The number of each input among the distinct ones, from 0 in the order of their first
+    places."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(each, len(numbers)) for each in inputs]

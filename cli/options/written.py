@@ -21,7 +21,8 @@ Overwrite = Annotated[
 
 
 def check_folder(path: Path) -> None:
-    """
+    """Check that a file can have this path, before it is computed.
+
     Raises:
         UsageError: the file cannot be written, since its folder is missing or it is one itself.
     """

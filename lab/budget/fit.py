@@ -35,6 +35,7 @@ from hopscope.lab.budget import classify
 from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.frontier import upper_hull
 from hopscope.lab.budget.paths import Path
+from hopscope.runtime.distinct import numbered
 from hopscope.runtime.errors import UsageError
 from hopscope.tracing.learned.classifier_file import WordModel
 from hopscope.tracing.learned.forest import Forest, Tree
@@ -439,11 +440,11 @@ class _Bags(NamedTuple):
 
     @classmethod
     def of(cls, paths: Sequence[Path], fitting: Fitting) -> "_Bags":
-        numbers: dict[str, int] = {}
-        rows = [numbers.setdefault(path.question.text, len(numbers)) for path in paths]
+        rows = numbered(path.question.text for path in paths)
+        questions = len({*rows})
         rng = np.random.RandomState(fitting.seed)
         seeds = [int(rng.randint(np.iinfo(np.int32).max)) for _ in range(fitting.trees)]
-        drawn = [_times_drawn(seed, len(numbers))[rows] for seed in seeds]
+        drawn = [_times_drawn(seed, questions)[rows] for seed in seeds]
         return cls(seeds, np.array(drawn), fitting)
 
     def grow(self, inputs: Any, target: Floats) -> _Grown:

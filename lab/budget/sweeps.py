@@ -19,6 +19,7 @@ from hopscope.lab.budget.frontier import FrontierComparison, Sweep, compare
 from hopscope.lab.budget.paths import Path, simulate
 from hopscope.lab.budget.stored import Walked
 from hopscope.runtime import components
+from hopscope.runtime.distinct import numbered
 from hopscope.runtime.errors import ReaderError, UsageError
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.specs import Spec
@@ -130,9 +131,8 @@ def sweep(
 
 def _halves(paths: Sequence[Path], seed: int) -> NDArray[np.int64]:
     """The half of each path, 0 or 1."""
-    numbers: dict[str, int] = {}
-    rows = [numbers.setdefault(path.question.text, len(numbers)) for path in paths]
-    return np.random.default_rng(seed).permutation(len(numbers))[rows] % 2
+    rows = numbered(path.question.text for path in paths)
+    return np.random.default_rng(seed).permutation(len({*rows}))[rows] % 2
 
 
 def _built(name: str, setting: str) -> Policy:

@@ -95,12 +95,12 @@ def learn(
 
 def _halves(outcomes: Outcomes, seed: int) -> Halves:
     """Places of rows. Those of a question of several sets are in one half."""
-    places: dict[str, list[int]] = {}
+    rows: dict[str, list[int]] = {}
     for place, row in enumerate(outcomes.rows):
-        places.setdefault(row.question, []).append(place)
-    rows = [*places.values()]
-    dealt = split(len(rows), seed)
-    return Halves(*([place for number in half for place in rows[number]] for half in dealt))
+        rows.setdefault(row.question, []).append(place)
+    questions = [*rows.values()]
+    dealt = split(len(questions), seed)
+    return Halves(*([place for number in half for place in questions[number]] for half in dealt))
 
 
 def fitted_to(outcomes: Outcomes, file: RouteFile) -> Outcomes:
