@@ -15,7 +15,8 @@ from torch import Tensor
 from hopscope.runtime.generation.forwarding import Forwarder
 from hopscope.runtime.generation.prefill import Prefill, UnreadSequence, after
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.running import Row, RunningRows, check_finite, draw_next
+from hopscope.runtime.generation.rows import Row, check_finite, draw_next
+from hopscope.runtime.generation.running import RunningRows
 from hopscope.runtime.generation.sampling import distribution
 from hopscope.runtime.models.batches import must_be_alone
 from hopscope.runtime.types import ForwardCounts

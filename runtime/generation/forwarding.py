@@ -62,11 +62,15 @@ class Forwarder:
         """The logits of each part, in one pass if the model joins them."""
         if not self.joins:
             self.counted += ForwardCounts(reused=reused)
-            return [self.forward(part.ids, part.mask, part.cache, keep=part.keep) for part in parts]
+            return [self._alone(part) for part in parts]
         tokens = sum(part.ids.numel() for part in parts)
         self.counted += ForwardCounts(passes=1, tokens=tokens, reused=reused)
         logits: list[Tensor] = self.model.together(parts)
         return logits
+
+    def _alone(self, part: Part) -> Tensor:
+        assert part.mask is not None, "only a model that joins parts does without"
+        return self.forward(part.ids, part.mask, part.cache, keep=part.keep)
 
     def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> tuple[Tensor, Tensor]:
         """The last `columns` tokens of each sequence, and the mask of all their tokens."""

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from hopscope.runtime.distinct import each_once
 from hopscope.runtime.generation.draft import Draft
-from hopscope.runtime.generation.running import Row, RunningRows
+from hopscope.runtime.generation.rows import Row
+from hopscope.runtime.generation.running import RunningRows
 from hopscope.runtime.types import Generation, GenerationRequest
 
 Drafted = Callable[[Sequence[GenerationRequest], int], tuple[list[list[Draft]], list[Row]]]

@@ -35,6 +35,8 @@ class UnreadSequence(NamedTuple):
     ids: Tokens
     logits: int = 1
     """Number of last positions whose logits are needed."""
+    ahead: int = 0
+    """Tokens to follow, which the cache has room for."""
 
 
 class Pass(NamedTuple):
@@ -44,7 +46,6 @@ class Pass(NamedTuple):
     """Indices of its sequences."""
     cache: Any
     """Keys and values of all their tokens, padded on the left."""
-    mask: Tensor  # (row, position)
     logits: Tensor  # (row, position, token)
 
 
@@ -111,7 +112,7 @@ class Prefill:
         passes and of `others` are emptied on the way."""
         if not self.cuttable:
             [made] = passes
-            made.cache.reorder_cache(torch.tensor(parents, device=made.mask.device))
+            made.cache.reorder_cache(torch.tensor(parents, device=made.logits.device))
             return made.cache
         cache = self._caches.empty()
         used = [made.cache for made in passes]
@@ -196,7 +197,7 @@ class Prefill:
             [*parts, *beside], reused=sum(reused for _, reused in read)
         )
         passes = [
-            Pass(members, part.cache, part.mask, own)
+            Pass(members, part.cache, own)
             for members, part, own in zip(groups, parts, logits, strict=False)
         ]
         return passes, logits[len(parts) :]
@@ -211,13 +212,15 @@ class Prefill:
         new, mask = self._forwarder.rows(ids, columns)
         past = max(map(len, ids)) - columns
         tokens = [max(0, len(s) - columns) for s in ids]
-        cache = self._caches.empty()
+        ahead = max(wanted[i].ahead for i in members)
+        cache = self._caches.empty(ahead)
         if past:
             runs = [match.runs for match in at_hand]
-            size = Size(past + columns, len(members))
+            size = Size(past + columns + ahead, len(members))
             joined(runs, tokens, cache=cache, size=size)
         keep = max(wanted[i].logits for i in members)
-        return Part(new, mask, cache, keep), sum(tokens)
+        # A part of one row has no padding.
+        return Part(new, None if self._forwarder.joins else mask, cache, keep), sum(tokens)
 
 
 def _worth(cached: int, wanted: UnreadSequence) -> int:

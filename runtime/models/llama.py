@@ -9,7 +9,6 @@ Source: LLaMA (Touvron et al. 2023, arXiv 2302.13971, section 2.2).
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,6 +25,9 @@ from hopscope.runtime.models.parts import KeysAndValues, Part
 TOGETHER = 512
 """Tokens whose maps are computed together on a processor: its cache holds what they need. Many
 different numbers would cost time, since oneDNN makes code for each."""
+ATTENDING = 64
+"""Tokens whose attention is computed together on a processor: to the keys before the last of them,
+while torch's own causal pattern computes nearly the whole square."""
 
 
 class Rotation(BaseModel):
@@ -73,11 +75,10 @@ class Output(NamedTuple):
 class _Seen(NamedTuple):
     """A part for its attention."""
 
-    tokens: slice
-    """Its tokens among those of all parts."""
     rows: int
-    columns: int
     mask: Tensor | None
+    """Added to the scores, broadcast to (row, head, new token, key): 0 for the keys that a new
+    token sees. None: each sees all."""
     cache: KeysAndValues
 
 
@@ -138,13 +139,8 @@ class Llama:
         No part is padded to another: attention is computed for each, all else for their tokens side
         by side.
         """
-        ends = list(accumulate(part.ids.numel() for part in parts))
-        tokens = [slice(end - part.ids.numel(), end) for part, end in zip(parts, ends, strict=True)]
-        seen = [
-            _Seen(own, rows, columns, _mask(part.mask, columns), part.cache)
-            for own, part in zip(tokens, parts, strict=True)
-            for rows, columns in [part.ids.shape]
-        ]
+        counts = [part.ids.numel() for part in parts]
+        seen = [_Seen(len(part.ids), _mask(part, self.dtype), part.cache) for part in parts]
         angles = torch.cat([_positions(part) for part in parts])[:, None] * self._frequencies
         turn = torch.polar(torch.ones_like(angles), angles)[:, None]
         hidden = embedding(torch.cat([part.ids.flatten() for part in parts]), self._embedding)
@@ -160,12 +156,12 @@ class Llama:
         for layer in self._layers:
             for block in blocks:
                 layer.project(block)
-            layer.attend(every, seen)
+            layer.attend(every, seen, counts)
             for block in blocks:
                 layer.add(block)
         kept = [
-            hidden[own].view(*part.ids.shape, -1)[:, -part.keep :]
-            for own, part in zip(tokens, parts, strict=True)
+            own.view(*part.ids.shape, -1)[:, -part.keep :]
+            for own, part in zip(hidden.split(counts), parts, strict=True)
         ]
         last = _normed(torch.cat([each.flatten(0, 1) for each in kept]), self.config.rms_norm_eps)
         logits = self._logits(last * self._norm).split([each[..., 0].numel() for each in kept])
@@ -211,39 +207,82 @@ class _Layer:
         gate, up = self._gated(_normed(hidden, self._epsilon)).chunk(2, dim=-1)
         hidden += self._down(silu(gate).mul_(up))
 
-    def attend(self, every: _Block, seen: Sequence[_Seen]) -> None:
-        """Write what the tokens of each part attend to."""
-        for tokens, rows, columns, mask, cache in seen:
-            heads = every.sides[tokens].unflatten(0, (rows, columns)).transpose(1, 2)
-            query, key, value = heads.tensor_split((self._heads, self._turning), dim=1)
+    def attend(self, every: _Block, seen: Sequence[_Seen], counts: list[int]) -> None:
+        """Write what the tokens of each part attend to; `counts` of them."""
+        # Each side is (1, head, token, coordinate).
+        sides = every.sides.transpose(0, 1)[None].tensor_split((self._heads, self._turning), 1)
+        attended = []
+        parts = zip(*(side.split(counts, dim=2) for side in sides), seen, strict=True)
+        for query, key, value, (rows, mask, cache) in parts:
+            if rows > 1:
+                query, key, value = (_in_rows(side, rows) for side in (query, key, value))
             keys, values = cache.update(key, value, self._number)
-            attended = scaled_dot_product_attention(
-                query,
-                keys,
-                values,
-                attn_mask=mask,
-                is_causal=mask is None and columns > 1,
-                scale=self._head_dim**-0.5,
-            )
-            shape = rows, columns, self._heads, self._head_dim
-            every.attended[tokens].view(shape)[:] = attended.transpose(1, 2)
+            found = _attended(query, keys, values, mask, self._head_dim**-0.5)
+            attended.append(found if rows == 1 else found.flatten(0, 1)[None])
+        torch.cat(attended, dim=1, out=every.attended.view(1, -1, self._heads, self._head_dim))
+
+
+def _in_rows(side: Tensor, rows: int) -> Tensor:
+    """(row, head, token, coordinate), from the tokens of all rows one after the other."""
+    _, heads, _, size = side.shape
+    return side.view(heads, rows, -1, size).transpose(0, 1)
+
+
+def _attended(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, scale: float
+) -> Tensor:
+    """What new tokens attend to, (row, token, head, coordinate)."""
+    columns, width = query.shape[2], keys.shape[2]
+    if mask is None:
+        return scaled_dot_product_attention(query, keys, values, scale=scale).transpose(1, 2)
+    step = ATTENDING if query.device.type == "cpu" else columns
+    found = []
+    for first in range(0, columns, step):
+        new = slice(first, first + step)
+        end = min(width, width - columns + new.stop)  # no token sees a later one
+        found.append(
+            scaled_dot_product_attention(
+                query[:, :, new],
+                keys[:, :, :end],
+                values[:, :, :end],
+                attn_mask=mask[..., new, :end],
+                scale=scale,
+            ).transpose(1, 2)
+        )
+    return torch.cat(found, dim=1) if len(found) > 1 else found[0]
 
 
 def _positions(part: Part) -> Tensor:
     """Of the new tokens, (token,)."""
+    rows, columns = part.ids.shape
+    if part.mask is None:
+        past = part.cache.tokens
+        return torch.arange(past, past + columns, device=part.ids.device).repeat(rows)
+    if part.mask.dim() == 3:
+        return (part.mask.sum(dim=-1) - 1).flatten()
     every = (part.mask.cumsum(dim=-1) - 1).clamp(min=0)
-    return every[:, -part.ids.shape[1] :].flatten()
+    return every[:, -columns:].flatten()
 
 
-def _mask(tokens: Tensor, columns: int) -> Tensor | None:
-    """Which keys each new token sees, (row, 1, new token, key); None where torch's own causal
-    pattern says the same."""
-    width = tokens.shape[1]
-    if columns in (1, width) and bool(tokens.all()):
-        return None
-    places = torch.arange(width, device=tokens.device)
-    causal = places <= places[width - columns :, None]
-    return causal & tokens.bool()[:, None, None]
+def _mask(part: Part, dtype: torch.dtype) -> Tensor | None:
+    """Added to the scores, broadcast to (row, head, new token, key): 0 for the keys that a new
+    token sees. None: each sees all."""
+    columns = part.ids.shape[1]
+    width = part.cache.tokens + columns
+    if part.mask is not None and part.mask.dim() == 3:
+        sees = part.mask[:, None]
+    else:
+        padded = part.mask is not None and not bool(part.mask.all())
+        if columns == 1 and not padded:
+            return None
+        places = torch.arange(width, device=part.ids.device)
+        sees = places <= places[width - columns :, None]
+        if padded:
+            assert part.mask is not None
+            sees = sees & part.mask.bool()[:, None, None]
+    return torch.zeros(sees.shape, dtype=dtype, device=sees.device).masked_fill_(
+        ~sees, float("-inf")
+    )
 
 
 def _normed(hidden: Tensor, epsilon: float) -> Tensor:

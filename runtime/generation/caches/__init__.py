@@ -14,8 +14,9 @@ class Caches(Protocol):
         """Whether all layers have keys and values, which can be sliced; others have a state."""
         ...
 
-    def empty(self) -> Any:
-        """An empty cache."""
+    def empty(self, spare: int = 0) -> Any:
+        """An empty cache. If its rows can grow in place, it has room for so many tokens to
+        follow the first."""
         ...
 
 
@@ -24,9 +25,9 @@ class RoomyCaches:
 
     cuttable = True
 
-    def empty(self) -> RoomyCache:
+    def empty(self, spare: int = 0) -> RoomyCache:
         """An empty cache."""
-        return RoomyCache()
+        return RoomyCache(spare)
 
 
 def caches_of(model: Any) -> Caches:

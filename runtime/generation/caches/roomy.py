@@ -19,6 +19,8 @@ class RoomyLayer:
     dtype: torch.dtype
     device: torch.device
     is_initialized = False
+    spare = 0
+    """Columns for further tokens, in a layer whose first tokens come by `update`."""
     _room: tuple[Tensor, Tensor]
     """The tensors of which `keys` and `values` are the first rows and some of the columns."""
     _first = 0
@@ -41,19 +43,29 @@ class RoomyLayer:
     ) -> tuple[Tensor, Tensor]:
         """Append, by the interface of transformers' models."""
         if not self.is_initialized:
-            shape = key_states.shape
-            self.fill(_alone(key_states), _alone(value_states), shape[0], shape[2])
+            rows, tokens = key_states.shape[0], key_states.shape[2]
+            wide = tokens + self.spare
+            self.fill(_alone(key_states, wide), _alone(value_states, wide), rows, tokens)
         else:
             rows, start = self.keys.shape[0], self._end
             end = start + key_states.shape[2]
-            if end > self._room[0].shape[2]:
+            if end > self.columns:
                 start, end = start - self._first, end - self._first
-                self._room = (_widened(self.keys, end), _widened(self.values, end))
-                self._first = 0
+                self.widen(end)
             self._room[0][:rows, :, start:end] = key_states
             self._room[1][:rows, :, start:end] = value_states
             self._show(rows, self._first, end)
         return self.keys, self.values
+
+    @property
+    def columns(self) -> int:
+        """Columns that there is room for."""
+        return self._room[0].shape[2]
+
+    def widen(self, columns: int) -> None:
+        """Move what is shown to tensors of so many columns."""
+        rows, _, tokens, _ = self.keys.shape
+        self.fill(_widened(self.keys, columns), _widened(self.values, columns), rows, tokens)
 
     def take(self, order: Tensor, moved: Tensor) -> None:
         """Row i becomes the old row `order[i]`, a different one for the rows in `moved`."""
@@ -100,8 +112,31 @@ class RoomyCache:
 
     kind: type[RoomyLayer] = RoomyLayer
 
-    def __init__(self) -> None:
+    def __init__(self, spare: int = 0) -> None:
+        """`spare`: columns for further tokens, if the first come by `update`."""
         self.layers: list[Any] = []
+        self._spare = spare
+
+    @property
+    def tokens(self) -> int:
+        """Columns that are shown."""
+        return self.layers[0].keys.shape[2] if self.layers else 0
+
+    @property
+    def columns(self) -> int:
+        """Columns that there is room for."""
+        return self.layers[0].columns if self.layers else 0
+
+    @property
+    def device(self) -> torch.device:
+        """Where its layers are, once it has some."""
+        found: torch.device = self.layers[0].device
+        return found
+
+    def widen(self, columns: int) -> None:
+        """Make room for so many columns; what is shown is copied."""
+        for layer in self.layers:
+            layer.widen(columns)
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
@@ -109,6 +144,7 @@ class RoomyCache:
         """Append to a layer; returns all of its keys and values."""
         while len(self.layers) <= layer_idx:
             self.layers.append(self.kind())
+            self.layers[-1].spare = self._spare
         shown: tuple[Tensor, Tensor] = self.layers[layer_idx].update(key_states, value_states)
         return shown
 
@@ -185,10 +221,13 @@ def settled(parents: list[int]) -> list[int]:
     return [next(left) if row is None else row for row in order]
 
 
-def _alone(side: Tensor) -> Tensor:
-    """A copy without the rest of its memory, such as queries, if a model projects all three at
-    once."""
-    return side.clone() if side.untyped_storage().nbytes() > side.nbytes else side
+def _alone(side: Tensor, columns: int) -> Tensor:
+    """With room for so many tokens; without the rest of its memory, such as queries, if a model
+    projects all three at once."""
+    tokens = side.shape[2]
+    if columns == tokens and side.untyped_storage().nbytes() == side.nbytes:
+        return side
+    return _widened(side, columns)
 
 
 def _widened(side: Tensor, tokens: int) -> Tensor:

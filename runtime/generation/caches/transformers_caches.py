@@ -20,6 +20,7 @@ class TransformersRoomyCache(RoomyCache, Cache):
 
     def __init__(self) -> None:
         Cache.__init__(self, layer_class_to_replicate=TransformersLayer)
+        self._spare = 0
 
 
 class TransformersCaches:
@@ -33,8 +34,8 @@ class TransformersCaches:
         # A compiled model does not accept a tensor together with a view of it.
         self._in_place = model._compiled_call_impl is None
 
-    def empty(self) -> Any:
-        """An empty cache."""
+    def empty(self, spare: int = 0) -> Any:
+        """An empty cache, without room: rows move to another before they grow."""
         if not self.cuttable:
             return DynamicCache(config=self._config)
         return TransformersRoomyCache() if self._in_place else DynamicCache()

@@ -20,7 +20,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from hopscope.runtime.generation.decoding import Likelihood, likelihood
 from hopscope.runtime.generation.draft import Draft
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.running import Row, draw_next
+from hopscope.runtime.generation.rows import Row, draw_next
 from hopscope.runtime.generation.sampling import distribution
 from hopscope.runtime.models.batches import Size, in_batches, must_be_alone, pack
 

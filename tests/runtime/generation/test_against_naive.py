@@ -12,7 +12,7 @@ import torch
 
 from hopscope.runtime.corpora import hopland
 from hopscope.runtime.errors import ContextOverflowError
-from hopscope.runtime.generation import running
+from hopscope.runtime.generation import rows
 from hopscope.runtime.generation.caches.roomy import RoomyCache
 from hopscope.runtime.generation.sampling import distribution, draw, stream_key, uniform
 from hopscope.runtime.prompting import prompts
@@ -86,7 +86,7 @@ def some(dice: random.Random) -> GenerationRequest:
         prompt=prompts.short_answer(
             question, dice.sample(PASSAGES[:10], dice.choice([0, 0, 1, 3, 8]))
         ),
-        n=dice.choice([1, 1, 2, 12]),
+        n=dice.choice([1, 1, 2, 20]),
         temperature=dice.choice([0.0, 1.0, 3.0]),
         max_tokens=dice.choice([1, 2, 8, 40]),
         seed=dice.randrange(2),
@@ -108,7 +108,7 @@ def test_whoever_comes_and_goes(
 ) -> None:
     """Wrong places, masks, positions or streams show, and memory beyond its bounds."""
     dice = random.Random(area)
-    monkeypatch.setattr(running, "AHEAD", ahead)
+    monkeypatch.setattr(rows, "AHEAD", ahead)
     reader: Any = tiny.build(max_batch_tokens=area, prefix_cache=prefixes)
     calls = [([some(dice) for _ in range(dice.choice([1, 3]))], dice.choice([0, 0, 2]))
              for _ in range(5)]  # fmt: skip
@@ -124,7 +124,7 @@ def test_whoever_comes_and_goes(
             requests, first = calls[numbers[number]]
             for request, samples in zip(requests, replies, strict=True):
                 naive.assert_same(request, samples, first)
-        assert positions(ongoing) <= area or len(ongoing._running._rows) == 1
+        assert positions(ongoing) <= area or len(ongoing._running._held.rows) == 1
         assert reader._decoder._prefill.tree.size <= prefixes
 
 
@@ -150,35 +150,23 @@ def test_a_prompt_may_end_where_the_context_does(naive: Any, left: int, options:
         ongoing.join([long.model_copy(update={"max_tokens": left + 1})])
 
 
-def test_rows_that_part_leave_no_room_for_those_that_are_read_beside() -> None:
-    """Nine rows fit beside a long prompt, and become forty while it is read. Its own forty do not
-    fit beside those."""
-    long = GenerationRequest(
-        prompt=prompts.short_answer("Who?", PASSAGES[:14]),
-        n=40,
-        temperature=3.0,
-        max_tokens=8,
-    )
-    parting = asking(
-        f"Where was the director of {PASSAGES[12].title} born?",
-        n=40,
-        temperature=1.6,
-        max_tokens=8,
-        seed=12,
-    )
-    area = 6800
+def test_what_was_read_waits_while_others_grow(naive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for four tokens of each reply is not enough for forty."""
+    monkeypatch.setattr(rows, "AHEAD", 4)
+    requests = [asking("Who?", n=30, temperature=3.0, max_tokens=40, seed=i) for i in range(2)]
+    length = len(naive.reader.prompt_ids(requests[0]))
+    area = 2 * 2 * length + 60 * 4
     ongoing: Any = tiny.build(max_batch_tokens=area).ongoing()
-    ongoing.join([asking("Who?", temperature=3.0, max_tokens=40)])
-    for request in (parting, long):
-        ongoing.advance()
-        before = len(ongoing._running._rows)
-        ongoing.join([request])
-    assert before < 20
-    ongoing.advance()
-    assert len(ongoing._running._rows) > 35
+    numbers = [ongoing.join([request]) for request in requests]
+    found: dict[int, list[list[Generation]]] = {}
+    waited = 0
     while ongoing.busy:
+        found |= ongoing.advance()
         assert positions(ongoing) <= area
-        ongoing.advance()
+        waited = max(waited, len(ongoing._running._waiting))
+    assert waited > 10
+    for number, request in zip(numbers, requests, strict=True):
+        naive.assert_same(request, found[number][0], 0)
 
 
 def asking(question: str, **fields: Any) -> GenerationRequest:
@@ -187,8 +175,5 @@ def asking(question: str, **fields: Any) -> GenerationRequest:
 
 def positions(ongoing: Any) -> int:
     """That the keys and values of running rows have memory for."""
-    cache = ongoing._running._cache
-    if cache is None:
-        return 0
-    rows, _, columns, _ = cache.layers[0]._room[0].shape
-    return int(rows * columns)
+    held = ongoing._running._held
+    return sum(int(each._cache.columns) for each in held._sequences)

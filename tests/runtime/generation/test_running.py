@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hopscope.runtime.errors import ContextOverflowError
-from hopscope.runtime.generation import running
+from hopscope.runtime.generation import rows
 from hopscope.runtime.ports import ContinuousReader
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import hf, tiny
@@ -103,7 +103,7 @@ def test_replies_beyond_what_was_kept_for_them_make_the_rest_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone = [tiny.build().generate(call) for call in CALLS]
-    monkeypatch.setattr(running, "AHEAD", 1)
+    monkeypatch.setattr(rows, "AHEAD", 1)
     assert_same(staggered(tiny.build(max_batch_tokens=700), CALLS, 1), alone)
 
 

@@ -38,7 +38,7 @@ def test_logits_are_those_of_transformers(folder: Any) -> None:
     exact = [Forwarder(doubled(folder)), transformers(folder, torch.float64)]
     rounded = [Forwarder(llama.load(folder, device="cpu")), transformers(folder, torch.float32)]
     off = torch.zeros(2, dtype=torch.float64)
-    for lengths in ([23], [23, 9, 40]):
+    for lengths in ([23], [23, 9, 40], [190, 70]):
         logits = list(zip(*(passes(each, lengths) for each in (*exact, *rounded)), strict=True))
         for one, other, ours, theirs in logits:
             assert one.shape == ours.shape == other.shape
@@ -115,6 +115,31 @@ def test_parts_of_a_pass_are_as_if_alone(folder: Any) -> None:
             assert logits.shape == alone.shape == (len(part.ids), part.keep, alone.shape[2])
             assert torch.allclose(logits, alone, rtol=0, atol=1e-9)
     assert forwarder.counted.passes == 2 * len(begun) + 1 + len(pairs)
+
+
+def test_replies_in_one_sequence_are_as_if_each_were_alone() -> None:
+    """Two replies to a prompt, drawn in turn; the second parts from the first after a token."""
+    forwarder = Forwarder(doubled(next(iter(tiny.FOLDERS.values()))))
+    tokens = torch.randint(1000, (1, 105), generator=torch.Generator().manual_seed(0))
+    replies = [[*range(101), 102, 104], [*range(101), 101, 103]]
+    sees = torch.ones(105, 105).tril().bool()
+    for own, other in ([102, 104], [101, 103]), ([101, 103], [102, 104]):
+        sees[torch.tensor(own)[:, None], torch.tensor(other)] = False
+    shared = RoomyCache(spare=3)
+    with torch.inference_mode():
+        found = [
+            forwarder.together([Part(tokens[:, part], mask, shared, keep=2)])[0]
+            for part, mask in (
+                (slice(101), None),
+                (slice(101, 103), sees[None, 101:103, :103]),
+                (slice(103, 105), sees[None, 103:, :]),
+            )
+        ]
+        for reply, place in zip(replies, (1, 0), strict=True):
+            [alone] = forwarder.together([Part(tokens[:, reply], None, RoomyCache(), keep=2)])
+            together = torch.stack([each[0, place] for each in found[1:]])
+            assert torch.allclose(together, alone[0], rtol=0, atol=1e-9)
+    assert shared.tokens == shared.columns == 105  # of which the last widened it
 
 
 @pytest.mark.parametrize("folder", tiny.FOLDERS.values(), ids=tiny.FOLDERS)

@@ -254,7 +254,8 @@ def test_a_pass_that_fails_is_nobodys_end_but_of_who_caused_it(
     together = Forwarder.together
 
     def bounded(self: Forwarder, parts: Sequence[Part], **options: int) -> list[torch.Tensor]:
-        if sum(part.mask.numel() for part in parts) > max(lengths) + 64:
+        tokens = sum(part.cache.tokens * len(part.ids) + part.ids.numel() for part in parts)
+        if tokens > max(lengths) + 64:
             raise torch.OutOfMemoryError
         return together(self, parts, **options)
 
