@@ -217,7 +217,7 @@ ELSEWHERE = {
     "runtime.corpora.records.json_records": "tests/runtime/corpora/test_corpus.py",
     "runtime.corpora.records.reading": "single characters",
     "runtime.entry_points": "the user's own",
-    "runtime.generation.defusing": "tests/runtime/generation/test_defusing.py",
+    "runtime.generation.texts.defusing": "tests/runtime/generation/test_defusing.py",
     "runtime.pipelines.expression": "the user's own",
     "runtime.pipelines.expression_parser": "the user's own",
     "runtime.retrievers.dense.faiss_index": "the library's own error",

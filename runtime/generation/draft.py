@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from hopscope.runtime.generation.sampling import stream_key
-from hopscope.runtime.generation.text_stream import CONTEXT, TextStream
+from hopscope.runtime.generation.texts.text_stream import CONTEXT, TextStream
 from hopscope.runtime.texts.continuation import first_sentence_settled
 from hopscope.runtime.thinking.marks import SEPARATORS, Marks, Opening, Watch
 from hopscope.runtime.types import (

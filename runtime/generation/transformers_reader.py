@@ -14,9 +14,9 @@ from hopscope.runtime.generation.decoding import Decoder, Likelihood, ScoringIte
 from hopscope.runtime.generation.draft import Draft
 from hopscope.runtime.generation.ongoing import Ongoing
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.rendering import Renderer
 from hopscope.runtime.generation.rows import Row
-from hopscope.runtime.generation.text_stream import pieces
+from hopscope.runtime.generation.texts.rendering import Renderer
+from hopscope.runtime.generation.texts.text_stream import pieces
 from hopscope.runtime.models import devices
 from hopscope.runtime.models.batches import in_batches, must_be_alone
 from hopscope.runtime.ports import Branch, BranchRequest, OngoingGeneration

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from hopscope.runtime.errors import ReaderError
-from hopscope.runtime.generation.rendering import Renderer
-from hopscope.runtime.generation.text_stream import pieces
+from hopscope.runtime.generation.texts.rendering import Renderer
+from hopscope.runtime.generation.texts.text_stream import pieces
 from hopscope.runtime.generation.transformers_reader import end_ids
 from hopscope.runtime.models.loading import quiet, refusal
 from hopscope.runtime.thinking.marks import Thinking

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hopscope.runtime.errors import CapabilityError
-from hopscope.runtime.generation.rendering import TEMPLATE_OPTIONS, plain_text
+from hopscope.runtime.generation.texts.rendering import TEMPLATE_OPTIONS, plain_text
 from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.servers import reasoning, replies
 from hopscope.runtime.servers.alignment import ending

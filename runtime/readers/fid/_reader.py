@@ -10,9 +10,9 @@ import torch
 from hopscope.runtime.distinct import each_once
 from hopscope.runtime.errors import CapabilityError, ReaderError, UsageError
 from hopscope.runtime.generation.decoding import Likelihood
-from hopscope.runtime.generation.defusing import Defuser
 from hopscope.runtime.generation.draft import Draft
-from hopscope.runtime.generation.text_stream import pieces
+from hopscope.runtime.generation.texts.defusing import Defuser
+from hopscope.runtime.generation.texts.text_stream import pieces
 from hopscope.runtime.generation.transformers_reader import end_ids, failures
 from hopscope.runtime.readers.fid._fusion import Fusion, GivenReply, Inputs, Unwritten
 from hopscope.runtime.types import (

@@ -16,7 +16,7 @@ from hopscope.runtime.compressors import _budget, long_llmlingua, selective_cont
 from hopscope.runtime.compressors._budget import Unit, units
 from hopscope.runtime.compressors._rates import ends, rates
 from hopscope.runtime.errors import ContextOverflowError, ReaderError, UsageError
-from hopscope.runtime.generation.rendering import plain_text
+from hopscope.runtime.generation.texts.rendering import plain_text
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import hf
 from hopscope.runtime.stages import Candidates, Compression

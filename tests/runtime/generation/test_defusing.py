@@ -8,8 +8,8 @@ from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import Unigram, WordLevel
 from transformers import PreTrainedTokenizerFast
 
-from hopscope.runtime.generation.defusing import Defuser
-from hopscope.runtime.generation.rendering import Renderer
+from hopscope.runtime.generation.texts.defusing import Defuser
+from hopscope.runtime.generation.texts.rendering import Renderer
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.types import Passage
 from tests import models

@@ -9,8 +9,8 @@ from jinja2 import TemplateError
 
 from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.generation.draft import Draft
-from hopscope.runtime.generation.rendering import Renderer, plain_text
-from hopscope.runtime.generation.text_stream import TextStream, pieces
+from hopscope.runtime.generation.texts.rendering import Renderer, plain_text
+from hopscope.runtime.generation.texts.text_stream import TextStream, pieces
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import hf
 from hopscope.runtime.types import GenerationRequest, Message, Passage, Prompt, ScoreRequest

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from hopscope.runtime.generation import rendering
-from hopscope.runtime.generation.rendering import Kept
+from hopscope.runtime.generation.texts import rendering
+from hopscope.runtime.generation.texts.rendering import Kept
 from hopscope.runtime.types import Message, Prompt
 
 

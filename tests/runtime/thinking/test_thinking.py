@@ -16,7 +16,7 @@ from hopscope.runtime.errors import (
 from hopscope.runtime.execution.run import Workflow, run
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.generation.draft import Draft
-from hopscope.runtime.generation.rendering import Renderer
+from hopscope.runtime.generation.texts.rendering import Renderer
 from hopscope.runtime.ports import BranchRequest, Statement
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import hf

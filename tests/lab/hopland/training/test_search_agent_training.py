@@ -14,7 +14,7 @@ from hopscope.lab.hopland.training import feeding, search_agent, tokenizer
 from hopscope.lab.hopland.training.curriculum import STAGES
 from hopscope.lab.hopland.training.search_agent import FORM, Transcript, Transcripts
 from hopscope.lab.hopland.training.searched import Searched
-from hopscope.runtime.generation.rendering import Renderer
+from hopscope.runtime.generation.texts.rendering import Renderer
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS
 from hopscope.runtime.readers import hf
 from hopscope.workflows.search_agent import tags

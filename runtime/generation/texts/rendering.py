@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from hopscope.runtime.errors import CapabilityError, ReaderError
-from hopscope.runtime.generation.defusing import Defuser
+from hopscope.runtime.generation.texts.defusing import Defuser
 from hopscope.runtime.prompting import tool_calls
 from hopscope.runtime.thinking.habit import Habit
 from hopscope.runtime.thinking.marks import Opening, Thinking
