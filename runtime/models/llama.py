@@ -19,12 +19,11 @@ from torch.linalg import vector_norm
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
 
 from hopscope.runtime.errors import UsageError, first_line
-from hopscope.runtime.models.linear import product
+from hopscope.runtime.models.linear import product, rounded
 from hopscope.runtime.models.parts import KeysAndValues, Part
 
 TOGETHER = 512
-"""Tokens whose maps are computed together on a processor: its cache holds what they need. Many
-different numbers would cost time, since oneDNN makes code for each."""
+"""Tokens whose maps are computed together on a processor: its cache holds what they need."""
 ATTENDING = 64
 """Tokens whose attention is computed together on a processor: to the keys before the last of them,
 while torch's own causal pattern computes nearly the whole square."""
@@ -141,9 +140,15 @@ class Llama:
         """
         counts = [part.ids.numel() for part in parts]
         seen = [_Seen(len(part.ids), _mask(part, self.dtype), part.cache) for part in parts]
-        angles = torch.cat([_positions(part) for part in parts])[:, None] * self._frequencies
+        tokens = sum(counts)
+        together = TOGETHER if self.device.type == "cpu" else tokens
+        # What is computed beyond the tokens is nobody's.
+        beyond = parts[0].ids.new_zeros(rounded(tokens % together) - tokens % together)
+        ids = torch.cat([*(part.ids.flatten() for part in parts), beyond])
+        positions = torch.cat([*map(_positions, parts), beyond])
+        angles = positions[:, None] * self._frequencies
         turn = torch.polar(torch.ones_like(angles), angles)[:, None]
-        hidden = embedding(torch.cat([part.ids.flatten() for part in parts]), self._embedding)
+        hidden = embedding(ids, self._embedding)
         heads, size = self.config.num_attention_heads, self.config.head_dim
         # All layers write to the same memory, since the system clears every new page.
         every = _Block(
@@ -152,7 +157,8 @@ class Llama:
             hidden.new_empty(len(hidden), 3 * heads, size),
             hidden.new_empty(len(hidden), heads * size),
         )
-        blocks = every.split(TOGETHER if self.device.type == "cpu" else len(hidden))
+        every.attended[tokens:] = 0
+        blocks = every.split(together)
         for layer in self._layers:
             for block in blocks:
                 layer.project(block)
@@ -161,10 +167,13 @@ class Llama:
                 layer.add(block)
         kept = [
             own.view(*part.ids.shape, -1)[:, -part.keep :]
-            for own, part in zip(hidden.split(counts), parts, strict=True)
+            for own, part in zip(hidden[:tokens].split(counts), parts, strict=True)
         ]
-        last = _normed(torch.cat([each.flatten(0, 1) for each in kept]), self.config.rms_norm_eps)
-        logits = self._logits(last * self._norm).split([each[..., 0].numel() for each in kept])
+        wanted = [len(each) * each.shape[1] for each in kept]
+        beyond = hidden.new_zeros(rounded(sum(wanted)) - sum(wanted), hidden.shape[1])
+        last = torch.cat([*(each.flatten(0, 1) for each in kept), beyond])
+        every_logits = self._logits(_normed(last, self.config.rms_norm_eps) * self._norm)
+        logits = every_logits[: sum(wanted)].split(wanted)
         return [own.unflatten(0, each.shape[:2]) for own, each in zip(logits, kept, strict=True)]
 
 
@@ -210,7 +219,9 @@ class _Layer:
     def attend(self, every: _Block, seen: Sequence[_Seen], counts: list[int]) -> None:
         """Write what the tokens of each part attend to; `counts` of them."""
         # Each side is (1, head, token, coordinate).
-        sides = every.sides.transpose(0, 1)[None].tensor_split((self._heads, self._turning), 1)
+        tokens = sum(counts)
+        heads = every.sides[:tokens].transpose(0, 1)[None]
+        sides = heads.tensor_split((self._heads, self._turning), dim=1)
         attended = []
         parts = zip(*(side.split(counts, dim=2) for side in sides), seen, strict=True)
         for query, key, value, (rows, mask, cache) in parts:
@@ -219,7 +230,7 @@ class _Layer:
             keys, values = cache.update(key, value, self._number)
             found = _attended(query, keys, values, mask, self._head_dim**-0.5)
             attended.append(found if rows == 1 else found.flatten(0, 1)[None])
-        torch.cat(attended, dim=1, out=every.attended.view(1, -1, self._heads, self._head_dim))
+        torch.cat(attended, dim=1, out=every.attended[:tokens].view(1, tokens, self._heads, -1))
 
 
 def _in_rows(side: Tensor, rows: int) -> Tensor:
