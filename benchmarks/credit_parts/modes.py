@@ -36,6 +36,7 @@ MODES = {
     "tolerance .01": Mode(tolerance=0.01),
     "tolerance .01, eight bits": Mode("eight-bits", 0.01),
     "tolerance .01, bfloat16": Mode("bfloat16", 0.01),
+    "tolerance .1, eight bits": Mode("eight-bits", 0.1),
     "tolerance .1, bfloat16": Mode("bfloat16", 0.1),
 }
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 from hopscope.runtime.models.devices import Precision
 
-ROUNDED = (16, 4), (128, 16), (sys.maxsize, 32)
+ROUNDED = (16, 4), (128, 8), (sys.maxsize, 16)
 """Up to so many tokens, the step between their numbers."""
 
 Linear = Callable[[Tensor], Tensor]
@@ -72,7 +72,20 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Linear:
         return lambda tokens: linear(tokens, weight, bias)
     operations = torch.ops.mkldnn
     own = operations._reorder_linear_weight(weight)
-    return lambda tokens: operations._linear_pointwise(tokens, own, bias, "none", [], "")
+    return in_few_sizes(
+        lambda tokens: operations._linear_pointwise(tokens, own, bias, "none", [], "")
+    )
+
+
+def in_few_sizes(linear_map: Linear) -> Linear:
+    """The same map, which computes `rounded` numbers of tokens."""
+
+    def map_tokens(tokens: Tensor) -> Tensor:
+        count = len(tokens)
+        beyond = rounded(count) - count
+        return linear_map(pad(tokens, (0, 0, 0, beyond)))[:count] if beyond else linear_map(tokens)
+
+    return map_tokens
 
 
 def rounded(tokens: int) -> int:
@@ -92,8 +105,8 @@ def bfloat16(parts: Sequence[nn.Linear]) -> Linear:
     operations = torch.ops.mkldnn
     own = operations._reorder_linear_weight(weight.bfloat16())
     short = bias.bfloat16()
-    return lambda tokens: operations._linear_pointwise(
-        tokens.bfloat16(), own, short, "none", [], ""
+    return in_few_sizes(
+        lambda tokens: operations._linear_pointwise(tokens.bfloat16(), own, short, "none", [], "")
     )
 
 
@@ -115,7 +128,7 @@ def eight_bits(parts: Sequence[nn.Linear]) -> Linear:
         # Converted first: torch multiplies numbers of different types several times slower.
         return sums.float().mul_(own).mul_(steps).add_(bias)
 
-    return map_tokens
+    return in_few_sizes(map_tokens)
 
 
 def _steps(values: Tensor) -> Tensor:
