@@ -49,6 +49,10 @@ Count = Annotated[int, Field(ge=1)]
 """The type of an option that is a count of at least one."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """The type of an option from 0 to 1: a probability, a similarity or a share."""
+Nats = Annotated[float, Field(ge=0)]
+"""The type of an option that an entropy is compared with."""
+LogProbability = Annotated[float, Field(le=0)]
+"""The type of an option that a log-probability is compared with."""
 
 
 class ComponentEntry(NamedTuple):
@@ -229,7 +233,10 @@ def named(
         raise UsageError(
             f"{spec}: {min(taken)} is not to be given, because it is the run's own; leave it out"
         )
-    resolved = parse_options(build, given) | objects
+    try:
+        resolved = parse_options(build, given) | objects
+    except UsageError as error:
+        raise UsageError(f"{spec}: {error}") from None
     for name, value in resolved.items():
         if value is inspect.Parameter.empty:
             form = f":{name.upper()}" if name == where else f",{name}=VALUE"

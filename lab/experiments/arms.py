@@ -10,7 +10,7 @@ from hopscope.api import parts, retrieval
 from hopscope.api.presets import Presets
 from hopscope.api.spending import Pinned, Spending, pin
 from hopscope.runtime import code_files
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.errors import MissingExtraError, UsageError
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.specs import Spec
 from hopscope.store.experiments.records import Arm
@@ -37,19 +37,26 @@ def arms(
     """
     found: dict[str, Arm] = {}  # by label
     taken: set[str] = set()
+    shared = pin(spend)
     for text in named:
         spec = Spec.parse(text, argument=False)
         name, given = spec.name, dict(spec.options)
-        spends = spend.model_copy(update={"policy": given.pop("policy", spend.policy)})
+        own = given.pop("policy", None)
         common = {key: value for key, value in options.items() if parts.takes(name, key)}
         taken |= common.keys()
         depth, preset = _depth(name, corpus, k), presets.of_workflow(name)
         least = {**depth, **preset} if k is None else {**preset, **depth}
-        resolved = parts.workflow_options(name, {**least, **common, **given})
         label, workflow = code_files.shown(text), code_files.shown(name)
+        try:
+            resolved = parts.workflow_options(name, {**least, **common, **given})
+            spends = shared if own is None else pin(spend.model_copy(update={"policy": own}))
+        except MissingExtraError:
+            raise
+        except UsageError as error:
+            raise UsageError(f"workflow {label}: {error}") from None
         if label in found:
             raise UsageError(f"the workflow {label} is given twice (--workflow)")
-        settings = {"options": resolved, **_code(name), **_spending(pin(spends))}
+        settings = {"options": resolved, **_code(name), **_spending(spends)}
         found[label] = Arm(label=label, workflow=workflow, settings=settings)
     for key in options:
         if key not in taken:

@@ -396,6 +396,13 @@ def test_a_dry_run_tells_the_cost_and_keeps_nothing(
     [
         (["--sample-id", "q99"], "no question 'q99' in asked"),
         (["-w", "naive:depth=3"], "unknown option 'depth'"),
+        (["-w", "ircot", "-w", "naive:zz=1"], "workflow naive:zz=1: unknown option 'zz'"),
+        (["-w", "ircot", "-w", "naive:k=x"], "workflow naive:k=x: option k=x: give a whole"),
+        (
+            ["-w", "ircot", "-w", "naive:policy=margin:2"],
+            "workflow naive:policy=margin:2: margin:2: option threshold=2: give 1.0 or less",
+        ),
+        (["-w", "naive", "--policy", "margin:2"], "hopscope: margin:2: option threshold=2"),
         (["-w", "nowhere"], "no 'nowhere' among workflows"),
         (["-w", "naive", "-w", "naive"], "given twice"),
         (["-w", "closed_book", "-o", "k=3"], "has an option 'k'"),

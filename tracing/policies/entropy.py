@@ -3,6 +3,7 @@
 One of the plain uncertainty scores that win or tie in AdaRAGUE's study (arXiv 2501.12835).
 """
 
+from hopscope.runtime.components import Nats
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
@@ -14,5 +15,5 @@ def mean(draft: Generation, reader: Reader) -> float:
     return sum(values) / len(values)
 
 
-def build(*, threshold: float = 0.3) -> Policy:
+def build(*, threshold: Nats = 0.3) -> Policy:
     return Gate("entropy", threshold, mean, sure_above=False)

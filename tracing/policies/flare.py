@@ -6,6 +6,7 @@ sentence, this policy the short answer from the evidence so far.
 
 from math import exp
 
+from hopscope.runtime.components import Share
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
@@ -16,5 +17,5 @@ def least(draft: Generation, reader: Reader) -> float:
     return exp(min(logprobs(draft, reader)))
 
 
-def build(*, threshold: float = 0.8) -> Policy:
+def build(*, threshold: Share = 0.8) -> Policy:
     return Gate("flare", threshold, least, sure_above=True)

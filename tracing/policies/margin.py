@@ -5,10 +5,11 @@ from the evidence so far, before each retrieval. The margin is a lower bound, se
 `tracing.signals.draft.margin`.
 """
 
+from hopscope.runtime.components import Share
 from hopscope.runtime.ports import Policy
 from hopscope.tracing.policies._gate import Gate
 from hopscope.tracing.signals.draft import margin
 
 
-def build(*, threshold: float = 0.7) -> Policy:
+def build(*, threshold: Share = 0.7) -> Policy:
     return Gate("margin", threshold, margin, sure_above=True)

@@ -3,6 +3,7 @@
 One of the plain uncertainty scores of AdaRAGUE's study (arXiv 2501.12835).
 """
 
+from hopscope.runtime.components import Nats
 from hopscope.runtime.ports import Policy, Reader
 from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
@@ -13,5 +14,5 @@ def highest(draft: Generation, reader: Reader) -> float:
     return max(entropies(draft, reader))
 
 
-def build(*, threshold: float = 0.7) -> Policy:
+def build(*, threshold: Nats = 0.7) -> Policy:
     return Gate("maxentropy", threshold, highest, sure_above=False)

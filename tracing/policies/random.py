@@ -8,7 +8,7 @@ uninterrupted one.
 from dataclasses import dataclass
 from random import Random
 
-from hopscope.runtime.errors import UsageError
+from hopscope.runtime.components import Share
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision, digest
 
@@ -28,7 +28,5 @@ class Chance:
         return Decision(policy=self.name, retrieve=drawn < self.p, reason=reason)
 
 
-def build(*, p: float = 0.5) -> Policy:
-    if not 0 <= p <= 1:
-        raise UsageError(f"random:{p:g}: give a probability in [0, 1]")
+def build(*, p: Share = 0.5) -> Policy:
     return Chance(p)

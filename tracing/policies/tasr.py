@@ -9,6 +9,7 @@ margin is that of `tracing.signals.draft.margin`; a `calibration` file of
 from dataclasses import dataclass
 from pathlib import Path
 
+from hopscope.runtime.components import Share
 from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
 from hopscope.tracing.learned.calibration import Calibration
@@ -46,7 +47,7 @@ class Tasr:
 
 def build(
     *,
-    threshold: float = 0.25,
+    threshold: Share = 0.25,
     calibration: Path | None = None,
     workflow: str | None,
     reader_name: str,

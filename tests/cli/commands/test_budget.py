@@ -31,7 +31,7 @@ def test_limits_and_policies_are_kept_and_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     db = str(tmp_path / "runs.db")
-    limits = ("--policy", "margin:1.1", "--max-retrievals", "1", "--max-calls", "9")
+    limits = ("--policy", "margin:1", "--max-retrievals", "1", "--max-calls", "9")
     code, out, _ = call(capsys, "run", ASK, *limits, "--samples", "2", "--db", db, "--json")
     assert code == 0
     report = json.loads(out)
@@ -39,7 +39,7 @@ def test_limits_and_policies_are_kept_and_explained(
     code, out, _ = call(capsys, "budget", "explain", "--db", db, "--json")
     assert code == 0
     first, *rest = json.loads(out)
-    assert first["decision"]["policy"] == "margin:1.1"
+    assert first["decision"]["policy"] == "margin:1"
     assert first["decision"]["retrieve"]
     assert 0 <= first["decision"]["signals"]["margin"] <= 1
     assert first["decision"]["usage"]["calls"] == 1
@@ -47,7 +47,7 @@ def test_limits_and_policies_are_kept_and_explained(
         assert rest[0]["decision"]["policy"] == "limit:budget_retrievals"
         assert report["stop_reason"] == "budget_retrievals"
     code, out, _ = call(capsys, "budget", "explain", "--db", db)
-    assert "after 0 retrievals: retrieve  (margin:1.1)" in out
+    assert "after 0 retrievals: retrieve  (margin:1)" in out
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,15 @@ def test_a_run_without_decisions_says_why_there_are_none(
     ("arguments", "told"),
     [
         (("--policy", "nonesuch"), "no 'nonesuch' among policies"),
-        (("--policy", "fixed:x"), "option k=x"),
+        (("--policy", "fixed:x"), "fixed:x: option k=x"),
+        (("--policy", "margin:2"), "margin:2: option threshold=2: give 1.0 or less"),
+        (("--policy", "margin:-0.1"), "option threshold=-0.1: give 0.0 or more"),
+        (("--policy", "flare:2"), "option threshold=2: give 1.0 or less"),
+        (("--policy", "tasr:1.5"), "option threshold=1.5: give 1.0 or less"),
+        (("--policy", "entropy:-1"), "option threshold=-1: give 0.0 or more"),
+        (("--policy", "maxentropy:-1"), "option threshold=-1: give 0.0 or more"),
+        (("--policy", "logprob:0.3"), "option threshold=0.3: give 0.0 or less"),
+        (("--policy", "random:1.5"), "option p=1.5: give 1.0 or less"),
         (("--policy", "value"), "value needs file"),
         (("--policy", "value:nowhere.json"), "hopscope budget fit"),
         (("--policy", "tasr:0.5,calibration=no.json"), "fit --from EXPERIMENT --kind tasr"),
