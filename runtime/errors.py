@@ -17,7 +17,8 @@
     ├── EntailmentError       an entailment model failed
     ├── TraceServerError      a server of traces failed
     └── StoreError            the database failed
-        └── UnstorableError         the database refuses these values
+        ├── UnstorableError         the database refuses these values
+        └── WrongDatabaseError      what was named as the database is none; also a UsageError
 
 A message says what is wrong, where, and what to do next. `runtime.execution.run` turns errors
 into records; the command line prints them and chooses the exit code.
@@ -154,6 +155,11 @@ class StoreError(HopscopeError):
 
 class UnstorableError(StoreError):
     """The database works but refuses these values."""
+
+
+class WrongDatabaseError(UsageError, StoreError):
+    """What was named as the database is none of ours: a folder, another file, or another
+    program's. Wrong use, and for who catches failures of the database one of them."""
 
 
 def first_line(error: BaseException) -> str:

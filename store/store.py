@@ -71,7 +71,8 @@ class Store:
 
         Raises:
             MissingDatabaseError: there is none and `create` is False.
-            UsageError: the URL cannot be read, or names a file in a folder that does not exist.
+            UsageError: the URL cannot be read, or names a file in a folder that does not exist, a
+                folder, another file or another program's database.
             StoreError: the database cannot be used; the message says why and what to do.
             MissingExtraError: a PostgreSQL URL without the extra `postgres`.
         """

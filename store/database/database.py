@@ -5,6 +5,7 @@ Invariants: every write runs in a transaction that is the only writer from its f
 snapshot; every database exception becomes a `StoreError` that names the database.
 """
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError, StatementError
 
-from hopscope.runtime.errors import StoreError, UnstorableError, UsageError
+from hopscope.runtime.errors import StoreError, UnstorableError, UsageError, WrongDatabaseError
 from hopscope.runtime.validation import problem
 from hopscope.store.database.columns import DamagedBytesError
 from hopscope.store.database.location import display, unchanging
@@ -26,6 +27,9 @@ LOCK_SECONDS = 60
 """Time limit for a writer that waits for other writers."""
 
 _WRITE = "hopscope_write"
+_BEGINNING = b"SQLite format 3\0"
+_NO_PATH = (errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+"""Errors of paths that no file can have."""
 
 
 class Database:
@@ -70,6 +74,7 @@ class Database:
 
         Raises:
             UsageError: there is no such folder.
+            WrongDatabaseError: it is another file.
             StoreError: the database cannot be reached or used.
         """
         with self._boundary():
@@ -80,6 +85,13 @@ class Database:
                     f"{self._path}: there is no folder {self._path.parent}; make it, or give "
                     "another place"
                 )
+            elif self._path and not self._path.parent.is_dir():
+                raise WrongDatabaseError(
+                    f"cannot use the database {self.name}: {self._path.parent} is no folder; "
+                    "choose another place with --db or HOPSCOPE_DB"
+                )
+            elif self._path and _is_other_file(self._path):
+                raise WrongDatabaseError(self._no_database())
             with self._engine.connect() as connection:
                 if self._path:
                     _write_ahead(connection)
@@ -133,26 +145,42 @@ class Database:
         except DamagedBytesError as error:
             raise StoreError(f"the database {self.name} is damaged: {error}") from error
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
-            kind = UnstorableError if _of_values(error) else StoreError
-            raise kind(self._message(error)) from error
+            raise self._failure(error) from error
 
-    def _message(self, error: Exception) -> str:
+    def _failure(self, error: Exception) -> StoreError:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         reason = " ".join(str(cause).split())
         if self._path and self._path.is_dir():
-            return f"{self.name} is a folder: name a file in it with --db or HOPSCOPE_DB"
+            return WrongDatabaseError(
+                f"{self.name} is a folder: name a file in it with --db or HOPSCOPE_DB"
+            )
         if "unable to open" in reason or "readonly" in reason:
             advice = (
                 "it or its folder is not writable: copy it, with the files beside it, to where you "
                 "can write, or choose another with --db or HOPSCOPE_DB"
             )
-            return f"cannot use the database {self.name} ({reason}): {advice}"
+            return StoreError(f"cannot use the database {self.name} ({reason}): {advice}")
         if isinstance(error, OSError):
             advice = "choose another place with --db or HOPSCOPE_DB"
-            return f"cannot use the database {self.name} ({reason}): {advice}"
+            kind = WrongDatabaseError if error.errno in _NO_PATH else StoreError
+            return kind(f"cannot use the database {self.name} ({reason}): {advice}")
         if "file is not a database" in reason:
-            return f"{self.name} is not a database: choose another with --db or HOPSCOPE_DB"
-        return f"the database {self.name} failed: {reason}"
+            return WrongDatabaseError(self._no_database())
+        kind = UnstorableError if _of_values(error) else StoreError
+        return kind(f"the database {self.name} failed: {reason}")
+
+    def _no_database(self) -> str:
+        return f"{self.name} is not a database: choose another with --db or HOPSCOPE_DB"
+
+
+def _is_other_file(path: Path) -> bool:
+    """Whether the file begins as no database does. SQLite takes one that is shorter than a page for
+    empty and would overwrite it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begins = file.read(len(_BEGINNING))
+    return bool(begins) and begins != _BEGINNING
 
 
 def _of_values(error: Exception) -> bool:

@@ -46,6 +46,8 @@ def resolve(location: str | Path | None) -> URL:
         raise UsageError("a database URL has one @: write one in a name or a password as %40")
     if url.drivername not in _DRIVERS:
         raise UsageError(f"no support for the driver {url.drivername}: {_FORMS}")
+    if backend == "sqlite" and (url.host or url.username or url.port):
+        raise UsageError(f"the database URL cannot be read, as sqlite has no host: {_FORMS}")
     if backend == "postgresql" and find_spec("psycopg") is None:
         raise MissingExtraError("PostgreSQL", "postgres")
     return url

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
 
-from hopscope.runtime.errors import MissingDatabaseError, StoreError
+from hopscope.runtime.errors import MissingDatabaseError, StoreError, WrongDatabaseError
 from hopscope.store.database.database import Database
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def require(database: Database) -> None:
     """
     Raises:
         MissingDatabaseError: there is no database, or an empty one, which stays empty.
-        StoreError: it belongs to another program.
+        WrongDatabaseError: it belongs to another program.
     """
     if not database.missing:
         with database.reading() as connection:
@@ -103,7 +103,8 @@ def run_alembic(connection: Connection, target: str = "head") -> None:
 
 
 def _check(name: str, connection: Connection, current: str | None) -> None:
-    """Raises StoreError if the database cannot be upgraded."""
+    """Raises StoreError if the database cannot be upgraded, WrongDatabaseError if it is another
+    program's."""
     from alembic.script import ScriptDirectory
 
     known = [script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()]
@@ -121,7 +122,7 @@ def _check(name: str, connection: Connection, current: str | None) -> None:
                 "choose another database, or make a schema (CREATE SCHEMA hopscope) and end the "
                 "URL with ?options=-csearch_path%3Dhopscope"
             )
-        raise StoreError(
+        raise WrongDatabaseError(
             f"the database {name} belongs to another program: it has tables that are not "
             f"Hopscope's ({named}); {advice}"
         )

@@ -81,7 +81,7 @@ def test_a_database_that_cannot_be_written_is_named(
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     code, _, err = call(capsys, "run", QUESTION, "--db", str(blocked / "runs.db"))
-    assert code == 1
+    assert code == 2
     assert str(blocked) in err
     assert "Traceback" not in err
 
@@ -149,11 +149,51 @@ def test_another_programs_database_is_told_from_an_empty_one(
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE customers (id)")
     code, _, err = call(capsys, "ls", "--db", str(other))
-    assert (code, "belongs to another program" in err) == (1, True)
+    assert (code, "belongs to another program" in err) == (2, True)
     empty = tmp_path / "empty.db"
     empty.touch()
     code, _, err = call(capsys, "ls", "--db", str(empty))
     assert (code, "no runs are kept in" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("mysql://host/x", "no support for mysql databases"),
+        ("postgresql://:::x", "the database URL cannot be read"),
+        ("sqlite://runs.db", "the database URL cannot be read, as sqlite has no host"),
+        ("{}/nowhere/runs.db", "nowhere"),
+        ("{}", "is a folder: name a file in it"),
+        ("{}/notes.txt", "notes.txt is not a database: choose another"),
+        ("{}/notes.txt/runs.db", "notes.txt"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [("run", QUESTION, "-w", "naive", "--meter", "none"), ("ls",), ("compare", "e")]
+)
+def test_what_cannot_be_a_database_is_wrong_use_of_every_command(
+    place: str,
+    said: str,
+    command: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A folder or another file ended with 1, what a failed database ends with."""
+    (tmp_path / "notes.txt").write_text("These are only notes. " * 100)
+    code, _, err = call(capsys, *command, "--db", place.format(tmp_path))
+    assert (code, said in err) == (2, True), err
+
+
+def test_a_short_file_that_is_no_database_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SQLite takes a file of less than a page for an empty database."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("x")
+    run = ("run", QUESTION, "-w", "naive", "--meter", "none")
+    code, _, err = call(capsys, *run, "--db", str(notes))
+    assert (code, "is not a database" in err) == (2, True), err
+    assert notes.read_text() == "x"
 
 
 def test_a_corpus_without_passages_and_a_server_that_is_not_there_say_what_to_do(
