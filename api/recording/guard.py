@@ -21,6 +21,7 @@ from hopscope.runtime.execution.step import LIMIT
 from hopscope.runtime.ports import Moment
 from hopscope.runtime.prompting import loading
 from hopscope.runtime.spans import keys
+from hopscope.runtime.specs import Spec
 from hopscope.runtime.types import (
     Decision,
     Generation,
@@ -68,6 +69,10 @@ class Guard:
         self._reader: Reader = _NoReader() if reader is None else given.reader(reader)
         chosen = parts.prompts_of(reader) if prompts is None else str(prompts)
         self._prompts = loading.chosen(chosen or "")
+        if reader is None and isinstance(policy, str) and _asks(policy):
+            raise UsageError(
+                f"the policy {policy} asks a reader: give one, such as reader='openai:URL#MODEL'"
+            )
         # Whoever guards an application says which workflow it resembles by the choice of the file.
         self._policy = given.policy(
             given.named(policy),
@@ -149,6 +154,15 @@ class Guard:
         metered = MeteredReader(self._reader)
         decided = self._policy.decide(moment, metered)
         return decided.model_copy(update={"usage": metered.take()})
+
+
+def _asks(policy: str) -> bool:
+    """Whether a policy always asks a reader; those that were learned may do without."""
+    from hopscope.runtime import components
+    from hopscope.tracing import policies
+
+    name = Spec.parse(given.named(policy)).name
+    return bool(getattr(components.load(policies, name), "ASKS", False))
 
 
 class _NoReader:

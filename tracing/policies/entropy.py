@@ -9,6 +9,9 @@ from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
 from hopscope.tracing.signals.draft import entropies
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 def mean(draft: Generation, reader: Reader) -> float:
     values = entropies(draft, reader)

@@ -12,6 +12,9 @@ from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
 from hopscope.tracing.signals.draft import logprobs
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 def least(draft: Generation, reader: Reader) -> float:
     return exp(min(logprobs(draft, reader)))

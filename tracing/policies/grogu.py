@@ -11,6 +11,9 @@ from hopscope.runtime.types import Decision
 from hopscope.tracing.meters.grogu import GroGU
 from hopscope.tracing.signals.draft import before_last
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 @dataclass(frozen=True)
 class GainGate:

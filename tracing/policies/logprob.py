@@ -9,6 +9,9 @@ from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
 from hopscope.tracing.signals.draft import logprobs
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 def mean(draft: Generation, reader: Reader) -> float:
     values = logprobs(draft, reader)

@@ -10,6 +10,9 @@ from hopscope.runtime.ports import Policy
 from hopscope.tracing.policies._gate import Gate
 from hopscope.tracing.signals.draft import margin
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 def build(*, threshold: Share = 0.7) -> Policy:
     return Gate("margin", threshold, margin, sure_above=True)

@@ -9,6 +9,9 @@ from hopscope.runtime.types import Generation
 from hopscope.tracing.policies._gate import Gate
 from hopscope.tracing.signals.draft import entropies
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 def highest(draft: Generation, reader: Reader) -> float:
     return max(entropies(draft, reader))

@@ -8,6 +8,9 @@ from hopscope.runtime.ports import Moment, Policy, Reader
 from hopscope.runtime.types import Decision
 from hopscope.tracing.signals.draft import before_last, draft, same
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 @dataclass(frozen=True)
 class Repeat:

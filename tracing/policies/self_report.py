@@ -13,6 +13,9 @@ from hopscope.runtime.types import Decision, GenerationRequest
 PROMPT = "policy/self_report"
 MAX_TOKENS = 8
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 @dataclass(frozen=True)
 class SelfReport:

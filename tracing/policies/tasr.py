@@ -16,6 +16,9 @@ from hopscope.tracing.learned.calibration import Calibration
 from hopscope.tracing.learned.files import read
 from hopscope.tracing.signals.draft import before_last, draft, margin, same
 
+ASKS = True
+"""It cannot decide without a reader."""
+
 
 @dataclass(frozen=True)
 class Tasr:

@@ -191,8 +191,33 @@ def test_a_router_chooses_once(store: hopscope.Store, tmp_path: Path) -> None:
     assert last.sentence.startswith("It did not search, because one was chosen before the first")
 
 
-def test_a_policy_without_its_reader_says_so(store: hopscope.Store) -> None:
-    guard = hopscope.middleware("self_report", tools=["search"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "margin:0.5",
+        "entropy",
+        "maxentropy",
+        "logprob",
+        "flare",
+        "repeat",
+        "tasr",
+        "grogu",
+        "self_report",
+    ],
+)
+def test_a_policy_without_its_reader_says_so_at_once(policy: str) -> None:
+    """The agent ran up to its first search, or to the second, before it failed."""
+    with pytest.raises(hopscope.UsageError, match=f"the policy {policy} asks a reader: give one"):
+        hopscope.middleware(policy, tools=["search"])
+    with pytest.raises(hopscope.UsageError, match=f"the policy {policy} asks a reader: give one"):
+        hopscope.guarded(lambda state: state, policy)
+
+
+def test_a_learned_policy_that_comes_to_ask_without_a_reader_says_so(
+    store: hopscope.Store, tmp_path: Path
+) -> None:
+    """Whether it asks is in its file."""
+    guard = hopscope.middleware(route(tmp_path), tools=["search"])
     with pytest.raises(hopscope.HopscopeError, match="this policy asks a reader: give one"):
         told(store, synchronous, guard, calls("Elsa Wilby"), answers())
 
