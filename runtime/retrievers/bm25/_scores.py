@@ -110,6 +110,9 @@ class Scorer:
             places = [np.concatenate(places, dtype=np.intp)]
             scores = [np.concatenate(scores)]
         for place, score in zip(places, scores, strict=True):
+            # What is not above zero, NaN too, would lose hits without a word.
+            if not np.minimum.reduce(score, initial=np.inf) > 0:
+                raise ValueError("a score of a term is not above zero")
             np.add.at(sums, place, score)
 
     def _rows(self, asked: Sequence[Sequence[Span]]) -> Mapping[int, Scores]:

@@ -201,6 +201,17 @@ def test_damage_is_told_and_never_a_traceback(index: Path) -> None:
         bm25.build(index=index).search(["cat", "birds", "fly", "dog", "ran", "sat"], k=3)
 
 
+@pytest.mark.parametrize("score", [math.nan, -1.0, 0.0])
+def test_scores_that_would_lose_hits_are_damage(index: Path, score: float) -> None:
+    """A NaN made the passage, and with many passages other ones, vanish without a word."""
+    path = index / "data.csc.index.npy"
+    scores = np.load(path)
+    np.save(path, np.full_like(scores, score))
+    for queries in (["cat"], ["cat", "cat birds", "cat"]):
+        with pytest.raises(IndexMismatchError, match=r"is damaged.*not above zero.*--verify"):
+            bm25.build(index=index).search(queries, k=3)
+
+
 def test_passages_read_together_are_those_read_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
