@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from torch import Tensor, view_as_complex
 from torch.linalg import vector_norm
 from torch.nn.functional import embedding, scaled_dot_product_attention, silu
@@ -49,6 +49,8 @@ class LlamaConfig(BaseModel):
     hidden_size: int
     num_hidden_layers: int
     num_attention_heads: int
+    num_key_value_heads: int | None = None
+    """As many as there are attention heads; None says the same."""
     head_dim: int
     rms_norm_eps: float
     rope_parameters: Rotation
@@ -58,6 +60,12 @@ class LlamaConfig(BaseModel):
     attention_bias: Literal[False]
     mlp_bias: Literal[False]
     tie_word_embeddings: Literal[True]
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> "LlamaConfig":
+        if self.num_key_value_heads not in (None, self.num_attention_heads):
+            raise ValueError("heads that share keys and values are not computed here")
+        return self
 
     def get_text_config(self) -> "LlamaConfig":
         """Itself, as in transformers' configurations."""

@@ -1,5 +1,6 @@
 """The embedded readers' own forward pass and tokenizer against transformers'."""
 
+import json
 import random
 import subprocess
 import sys
@@ -201,6 +202,16 @@ def test_another_model_in_its_place_is_refused(tmp_path: Any) -> None:
     (tmp_path / "config.json").write_text(config.replace('"silu"', '"gelu"'))
     with pytest.raises(UsageError, match="hf:FOLDER"):
         llama.load(tmp_path, device="cpu")
+
+
+def test_heads_that_share_keys_and_values_are_refused(tmp_path: Any) -> None:
+    """They were ignored, and the weights cut in the wrong places."""
+    config = json.loads((tiny.FOLDER / "config.json").read_text())
+    config["num_key_value_heads"] = config["num_attention_heads"] // 2
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UsageError, match="hf:FOLDER") as refused:
+        llama.load(tmp_path, device="cpu")
+    assert "share keys and values" in str(refused.value.__cause__)
 
 
 def test_the_embedded_reader_imports_no_transformers() -> None:
