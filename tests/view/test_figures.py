@@ -187,6 +187,12 @@ def test_the_command_writes_each_form(
     assert out.read_bytes().startswith(starts[form])
     if form == "pdf":
         assert b"/FontFile" in out.read_bytes()
+    out.write_text("mine")
+    code, _, err = call(capsys, "figure", *arguments)
+    assert (code, out.read_text()) == (2, "mine")
+    assert "is there already: give --overwrite" in err
+    assert call(capsys, "figure", *arguments, "--overwrite")[0] == 0
+    assert out.read_bytes().startswith(starts[form])
 
 
 def test_the_command_prints_the_specification(

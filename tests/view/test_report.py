@@ -125,6 +125,14 @@ def test_the_command_writes_the_file(
     code, _, err = call(capsys, "report", "last", "--out", str(out), "--db", str(database))
     assert code == 0, err
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+    out.write_text("mine")
+    code, _, err = call(capsys, "report", "last", "--out", str(out), "--db", str(database))
+    assert (code, out.read_text()) == (2, "mine")
+    assert "report.html is there already: give --overwrite" in err
+    command = ("report", "last", "--out", str(out), "--overwrite", "--db", str(database))
+    assert call(capsys, *command)[0] == 0
+    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+    out.unlink()
     code, _, err = call(capsys, "report", "nothere", "--out", str(out), "--db", str(database))
     assert code == 2
     assert "experiments: " in err

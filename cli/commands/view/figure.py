@@ -66,6 +66,7 @@ def figure(
         ),
     ] = parts.TINY,
     entailment: EntailmentSpec = "lexical",
+    overwrite: written.Overwrite = False,
     db: Database = None,
     json: Annotated[
         bool,
@@ -90,6 +91,7 @@ def figure(
     form = drawing.form_of(path)
     if not json:
         written.check_folder(path)
+        written.check_free([path], overwrite=overwrite)
     with Store.open(db, create=False, reading=True) as store:
         if name is Figure.answers:
             found = run_figures.RunRecords.load(store, source)

@@ -29,6 +29,7 @@ def report(
             rich_help_panel=PLACES,
         ),
     ] = Path("report.html"),
+    overwrite: written.Overwrite = False,
     db: Database = None,
 ) -> None:
     """Write a run or an experiment as one page with pictures and tables.
@@ -42,6 +43,7 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--out {out}: a report is a page, so the name must end in .html")
     written.check_folder(out)
+    written.check_free([out], overwrite=overwrite)
     with Store.open(db, create=False, reading=True) as store:
         text = page(store, source)
     out.write_text(text, encoding="utf-8")
