@@ -151,6 +151,7 @@ def load(package: ModuleType, name: str) -> ModuleType:
     known = {each.name: each for each in found(package)}
     if name not in known:
         usable = [each.name for each in known.values() if each.problem is None]
+        usable = sorted([*usable, *getattr(package, "VARIANTS", ())])
         meant = did_you_mean(name, usable)
         raise UsageError(f"no {name!r} among {kind}: choose from {', '.join(usable)}{meant}")
     if problem := known[name].problem:

@@ -14,12 +14,20 @@ from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.specs import Spec
 from hopscope.runtime.thinking.marks import Thinking
-from hopscope.tracing import credit, policies
+from hopscope.tracing import credit, meters, policies
 
 
 def build(
     *, k: int = 4, cap: int | None = None, reader: bool = True, alpha: float = 0.05
 ) -> None: ...
+
+
+def test_meters_that_are_variants_are_among_the_choices() -> None:
+    """`seper_hard` is measured by default, and was not said to be a choice."""
+    with pytest.raises(UsageError, match=r"gold_logprob, gold_probability, .* seper, seper_hard"):
+        components.load(meters, "nothing")
+    with pytest.raises(UsageError, match="did you mean seper_hard"):
+        components.load(meters, "seper_hrad")
 
 
 def test_a_component_is_named_after_its_file_and_helpers_are_not_listed() -> None:
