@@ -81,8 +81,10 @@ class JsonRecords:
         self.reading = reading or Reading()
         try:
             if not path.is_file():
-                what = "is a folder" if path.is_dir() else "does not exist"
-                raise CorpusError(f"{path} {what}: give a .jsonl or .json file, or one of them .gz")
+                # Which forms are read is the caller's to say: questions are TSV and TREC, too.
+                what = "is a folder: name a file in it" if path.is_dir() else "does not exist"
+                check = "" if path.is_dir() else ": check the path"
+                raise CorpusError(f"{path} {what}{check}")
             self.size = path.stat().st_size
             with path.open("rb") as file:
                 self._zipped = file.read(2) == GZIP_MAGIC
