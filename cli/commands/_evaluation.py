@@ -135,5 +135,10 @@ def _tell(store: Store, name: str, options: Execution) -> int:
     answering.tell_forced(store.experiments.thoughts(name))
     others = store.experiments.progress(name).running
     if others:
-        render.note(f"{others} are with another command")
+        held = "1 question is" if others == 1 else f"{others:,} questions are"
+        render.note(
+            f"{held} with another command, which answers and stores in this experiment what this "
+            f"one left: wait for its end, then look with `hopscope compare {name}`; should it die, "
+            "the same command takes over"
+        )
     return 1 if failed else 0

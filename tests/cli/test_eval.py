@@ -423,6 +423,26 @@ def test_what_is_wrong_is_told_before_anything_begins(
     assert (code, told in said) == (2, True), said
 
 
+def test_items_in_the_hands_of_another_command_are_told_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said only that they are "with another command", below a table of no items."""
+    db = tmp_path / "runs.db"
+    command = ("eval", "hopland:dev", "-w", "closed_book", "--meter", "none", "--name", "both")
+    assert call(capsys, *command, "--limit", "1", "--db", str(db))[0] == 0
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute("UPDATE items SET status = 'pending'")
+        connection.commit()
+    with Store.open(db) as store:
+        own = store.experiments.begin_session("both", owner="elsewhere/1/0", environment={})
+        assert len(store.experiments.claim(own, 5)) == 1
+        code, _, err = call(capsys, *command, "--limit", "1", "--db", str(db))
+    assert code == 0, err
+    told = " ".join(err.split())
+    assert "1 question is with another command" in told
+    assert "wait for its end, then look with `hopscope compare both`" in told
+
+
 def test_broken_data_are_told_with_their_line(
     bare: Bare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
