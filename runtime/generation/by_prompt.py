@@ -50,10 +50,17 @@ class ByPrompt:
         chosen: list[Row] = []
         left = self._area - self.positions
         for row in waiting:
-            left -= -(-len(row.drafts) // SHARING) * len(row.ids) + row.ahead
-            if left < 0 and (self._sequences or chosen):
+            drafts: list[Draft] = []
+            for first in range(0, len(row.drafts), SHARING):
+                own = row.drafts[first : first + SHARING]
+                left -= len(row.ids) + Row(row.ids, own).ahead
+                if left < 0 and (self._sequences or chosen or drafts):
+                    break
+                drafts += own
+            if drafts:
+                chosen.append(Row(row.ids, drafts))
+            if len(drafts) < len(row.drafts):
                 break
-            chosen.append(row)
         return chosen
 
     def unread(self, row: Row) -> UnreadSequence:

@@ -31,7 +31,7 @@ class Held(Protocol):
 
     def fitting(self, waiting: Iterable[Row]) -> list[Row]:
         """The first of the waiting rows, as far as there is memory for them beside the running
-        ones."""
+        ones; the last may lack some of its drafts."""
         ...
 
     def unread(self, row: Row) -> UnreadSequence:
@@ -105,7 +105,9 @@ class RunningRows:
         if self._held.rows and not self._joins and self._missed < len(self._held.rows):
             return []
         chosen = self._fitting()
-        del self._waiting[: len(chosen)]
+        taken, self._waiting = self._waiting[: len(chosen)], self._waiting[len(chosen) :]
+        if chosen and (rest := taken[-1].row.drafts[len(chosen[-1].drafts) :]):
+            self._waiting.insert(0, _Waiting(taken[-1].turn, Row(chosen[-1].ids, rest)))
         return chosen
 
     def _fitting(self) -> list[Row]:

@@ -1,9 +1,12 @@
 """Samples share their prompt's keys and values."""
 
+import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hopscope.runtime.generation import by_prompt
 from hopscope.runtime.generation.by_prompt import SHARING, SPARE
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import tiny
@@ -66,3 +69,32 @@ def test_more_samples_share_copies(n: int) -> None:
         found |= ongoing.advance()
     assert [each.token_ids for each in found[number][0]] == [each.token_ids for each in alone[0]]
     assert reader.forwarded.passes <= 9
+
+
+@pytest.mark.parametrize("prefixes", [256_000_000, 0])
+def test_samples_for_which_there_is_no_memory_wait_unread(
+    prefixes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No copy is made in vain, and those that waited share their prompt, too."""
+    n, tokens = 20 * SHARING, 6
+    request = asking(LONG, temperature=3.0, n=n, max_tokens=tokens)
+    expected = tiny.build().generate([request])[0]
+    length = len(tiny.build().prompt_ids(request))
+    area = 3 * (length + SHARING * tokens)
+    copied: list[int] = []
+
+    def counted(cache: Any) -> Any:
+        copied.append(cache.columns)
+        return copy.deepcopy(cache)
+
+    monkeypatch.setattr(by_prompt, "copy", SimpleNamespace(deepcopy=counted))
+    reader: Any = tiny.build(max_batch_tokens=area, prefix_cache=prefixes)
+    ongoing = reader.ongoing()
+    number = ongoing.join([request])
+    found: dict[int, Any] = {}
+    while ongoing.busy:
+        copied.clear()
+        found |= ongoing.advance()
+        assert sum(copied) <= area
+    assert [each.token_ids for each in found[number][0]] == [each.token_ids for each in expected]
+    assert reader.forwarded.passes <= 7 * (tokens + 1)
