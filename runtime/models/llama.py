@@ -85,7 +85,7 @@ class _Seen(NamedTuple):
     rows: int
     mask: Tensor | None
     """Added to the scores, broadcast to (row, head, new token, key): 0 for the keys that a new
-    token sees. None: each sees all."""
+    token sees. None: each sees itself and all before it."""
     cache: KeysAndValues
 
 
@@ -148,6 +148,8 @@ class Llama:
         """
         counts = [part.ids.numel() for part in parts]
         seen = [_Seen(len(part.ids), _mask(part, self.dtype), part.cache) for part in parts]
+        # For all: a mask of each long part would take as much memory as its keys and values.
+        earlier = _earlier(max(part.cache.tokens + part.ids.shape[1] for part in parts), self)
         tokens = sum(counts)
         together = TOGETHER if self.device.type == "cpu" else tokens
         # What is computed beyond the tokens is nobody's.
@@ -170,7 +172,7 @@ class Llama:
         for layer in self._layers:
             for block in blocks:
                 layer.project(block)
-            layer.attend(every, seen, counts)
+            layer.attend(every, seen, counts, earlier)
             for block in blocks:
                 layer.add(block)
         kept = [
@@ -224,8 +226,10 @@ class _Layer:
         gate, up = self._gated(_normed(hidden, self._epsilon)).chunk(2, dim=-1)
         hidden += self._down(silu(gate).mul_(up))
 
-    def attend(self, every: _Block, seen: Sequence[_Seen], counts: list[int]) -> None:
-        """Write what the tokens of each part attend to; `counts` of them."""
+    def attend(
+        self, every: _Block, seen: Sequence[_Seen], counts: list[int], earlier: Tensor
+    ) -> None:
+        """Write what the tokens of each part attend to; `counts` of them. See `_earlier`."""
         # Each side is (1, head, token, coordinate).
         tokens = sum(counts)
         heads = every.sides[:tokens].transpose(0, 1)[None]
@@ -236,7 +240,7 @@ class _Layer:
             if rows > 1:
                 query, key, value = (_in_rows(side, rows) for side in (query, key, value))
             keys, values = cache.update(key, value, self._number)
-            found = _attended(query, keys, values, mask, self._head_dim**-0.5)
+            found = _attended(query, keys, values, mask, earlier, self._head_dim**-0.5)
             attended.append(found if rows == 1 else found.flatten(0, 1)[None])
         torch.cat(attended, dim=1, out=every.attended[:tokens].view(1, tokens, self._heads, -1))
 
@@ -248,27 +252,42 @@ def _in_rows(side: Tensor, rows: int) -> Tensor:
 
 
 def _attended(
-    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, scale: float
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Tensor | None,
+    earlier: Tensor,
+    scale: float,
 ) -> Tensor:
     """What new tokens attend to, (row, token, head, coordinate)."""
     columns, width = query.shape[2], keys.shape[2]
-    if mask is None:
+    if mask is None and columns == 1:
         return scaled_dot_product_attention(query, keys, values, scale=scale).transpose(1, 2)
     step = ATTENDING if query.device.type == "cpu" else columns
     found = []
     for first in range(0, columns, step):
-        new = slice(first, first + step)
-        end = min(width, width - columns + new.stop)  # no token sees a later one
+        new = slice(first, min(first + step, columns))
+        count, end = new.stop - first, width - columns + new.stop  # no token sees a later one
+        start = earlier.shape[1] - ATTENDING - end + count
+        own = earlier[:count, start : start + end] if mask is None else mask[..., new, :end]
         found.append(
             scaled_dot_product_attention(
                 query[:, :, new],
                 keys[:, :, :end],
                 values[:, :, :end],
-                attn_mask=mask[..., new, :end],
+                attn_mask=own,
                 scale=scale,
             ).transpose(1, 2)
         )
     return torch.cat(found, dim=1) if len(found) > 1 else found[0]
+
+
+def _earlier(width: int, model: Llama) -> Tensor:
+    """What tokens see that see themselves and all before them, in the form of masks. Any block of
+    up to `ATTENDING` tokens and `width` keys finds its mask in it: with `count` tokens and `end`
+    keys, the first `count` rows, and `end` columns from the place `width - end + count` on."""
+    far = torch.full((ATTENDING, width + ATTENDING), float("-inf"), dtype=model.dtype)
+    return far.triu_(width + 1).to(model.device)
 
 
 def _positions(part: Part) -> Tensor:
@@ -285,14 +304,15 @@ def _positions(part: Part) -> Tensor:
 
 def _mask(part: Part, dtype: torch.dtype) -> Tensor | None:
     """Added to the scores, broadcast to (row, head, new token, key): 0 for the keys that a new
-    token sees. None: each sees all."""
+    token sees. None: each sees itself and all before it; on a processor, the mask of a block is cut
+    from `_earlier`."""
     columns = part.ids.shape[1]
     width = part.cache.tokens + columns
     if part.mask is not None and part.mask.dim() == 3:
         sees = part.mask[:, None]
     else:
         padded = part.mask is not None and not bool(part.mask.all())
-        if columns == 1 and not padded:
+        if not padded and (columns == 1 or part.ids.device.type == "cpu"):
             return None
         places = torch.arange(width, device=part.ids.device)
         sees = places <= places[width - columns :, None]

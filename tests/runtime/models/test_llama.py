@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch.nn.functional import rms_norm
+from torch.nn.functional import rms_norm, scaled_dot_product_attention
 from transformers import AutoTokenizer, DynamicCache, LlamaForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
@@ -141,6 +141,22 @@ def test_replies_in_one_sequence_are_as_if_each_were_alone() -> None:
             together = torch.stack([each[0, place] for each in found[1:]])
             assert torch.allclose(together, alone[0], rtol=0, atol=1e-9)
     assert shared.tokens == shared.columns == 105  # of which the last widened it
+
+
+def test_long_parts_share_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A square for each would take as much memory as its keys and values."""
+    model = llama.load(next(iter(tiny.FOLDERS.values())), device="cpu")
+    masks: dict[int, torch.UntypedStorage] = {}
+
+    def watched(*sides: torch.Tensor, attn_mask: torch.Tensor, scale: float) -> torch.Tensor:
+        memory = attn_mask.untyped_storage()
+        masks[memory.data_ptr()] = memory
+        return scaled_dot_product_attention(*sides, attn_mask=attn_mask, scale=scale)
+
+    monkeypatch.setattr(llama, "scaled_dot_product_attention", watched)
+    with torch.inference_mode():
+        model.together([Part(torch.arange(n)[None], None, RoomyCache()) for n in (700, 650, 600)])
+    assert sum(memory.nbytes() for memory in masks.values()) < 600 * 600 * 4
 
 
 @pytest.mark.parametrize("folder", tiny.FOLDERS.values(), ids=tiny.FOLDERS)
