@@ -78,7 +78,7 @@ class Decoder:
             return
         running = self._running = self._running or self.running()
         try:
-            # Rows of similar width together need the least padding.
+            # Where rows are padded, those of similar width together need the least.
             running.add(sorted(rows, key=lambda row: -row.width))
             while running.busy:
                 running.step()

@@ -72,11 +72,11 @@ class Forwarder:
         assert part.mask is not None, "only a model that joins parts does without"
         return self.forward(part.ids, part.mask, part.cache, keep=part.keep)
 
-    def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> tuple[Tensor, Tensor]:
-        """The last `columns` tokens of each sequence, and the mask of all their tokens."""
+    def rows(self, sequences: Sequence[Sequence[int]], columns: int) -> Tensor:
+        """The last `columns` tokens of each sequence, padded on the left."""
         ends = [list(sequence[-columns:]) for sequence in sequences]
         ids = [[0] * (columns - len(end)) + end for end in ends]
-        return torch.tensor(ids, device=self.model.device), self.mask(list(map(len, sequences)))
+        return torch.tensor(ids, device=self.model.device)
 
     def mask(self, lengths: Sequence[int], width: int | None = None) -> Tensor:
         """The mask of sequences of these lengths, (row, position); by default as wide as the

@@ -209,7 +209,6 @@ class Prefill:
         ids = [wanted[i].ids for i in members]
         at_hand = [matches[i] if matches else Match(0, ()) for i in members]
         columns = max(len(s) - match.tokens for s, match in zip(ids, at_hand, strict=True))
-        new, mask = self._forwarder.rows(ids, columns)
         past = max(map(len, ids)) - columns
         tokens = [max(0, len(s) - columns) for s in ids]
         ahead = max(wanted[i].ahead for i in members)
@@ -220,7 +219,8 @@ class Prefill:
             joined(runs, tokens, cache=cache, size=size)
         keep = max(wanted[i].logits for i in members)
         # A part of one row has no padding.
-        return Part(new, None if self._forwarder.joins else mask, cache, keep), sum(tokens)
+        mask = None if self._forwarder.joins else self._forwarder.mask(list(map(len, ids)))
+        return Part(self._forwarder.rows(ids, columns), mask, cache, keep), sum(tokens)
 
 
 def _worth(cached: int, wanted: UnreadSequence) -> int:
