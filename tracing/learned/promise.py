@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.types import Record
+from hopscope.runtime.types import Record, digest
 from hopscope.tracing.statistics.drift import Sketch
 from hopscope.tracing.statistics.intervals import LEVEL
 
@@ -21,6 +21,9 @@ GRAMMAR = re.compile(
     r"\s*<=\s*(?P<limit>[^@\s]+)\s*(?:@\s*(?P<level>\S+))?"
 )
 FORMS = "loss<=.02@.95, tokens<=900@.95, steps<=2@.95, p90_steps<=2@.95 or p95_seconds<=3@.95"
+
+MARK = 12
+"""Hex digits of a question's mark."""
 
 
 class Risk(Record):
@@ -117,6 +120,12 @@ class SignalSample(Record):
         return f"{self.name} after {self.retrievals} retrieval{'' if self.retrievals == 1 else 's'}"
 
 
+def mark(question: str) -> str:
+    """What a policy's file keeps of a question, to know it again. With 48 bits, two of some
+    thousand questions have the same mark once in a hundred million files."""
+    return digest(question)[:MARK]
+
+
 class Promise(Record):
     """The promise of a policy."""
 
@@ -144,6 +153,9 @@ class Promise(Record):
     they were like these; None if it is kept or if no number would do."""
     signals: tuple[SignalSample, ...] = ()
     """Their signals, for the test of drift."""
+    seen: tuple[str, ...] = ()
+    """Marks of all questions that it was learned from or calibrated on, sorted; empty in files
+    that are older than this field."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

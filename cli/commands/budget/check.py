@@ -58,11 +58,19 @@ def check(
         render.say("\n".join(checked(found)))
     if not found.fresh:
         render.note(
-            "these questions have the name of those that the policy was learned from: check it on "
-            "others, or the answer is worth nothing"
+            f"{_stale(found)} the policy was learned from: check it on others, or the answer is "
+            "worth nothing"
         )
     if found.verdict == checking.BROKEN:
         raise typer.Exit(1)
+
+
+def _stale(found: "Check") -> str:
+    if found.known is None:
+        return "these questions have the name of those that"
+    if found.known == found.questions:
+        return "these are questions that"
+    return f"{found.known:,} of these {found.questions:,} questions are among those that"
 
 
 def _promising(policy: str) -> tuple[PolicyKind, Path]:

@@ -14,7 +14,7 @@ tested once for all signals together, by Holm's method (1979), for one look.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from hopscope.lab.budget.routing.fitting import asked
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.files import LearnedFile, differing
-from hopscope.tracing.learned.promise import Measure, Promise, RiskBound
+from hopscope.tracing.learned.promise import Measure, Promise, RiskBound, mark
 from hopscope.tracing.learned.route_file import RouteFile
 from hopscope.tracing.learned.value_file import ValueFile
 from hopscope.tracing.statistics import betting
@@ -91,7 +91,10 @@ class Check(Record):
     moved: tuple[MovedSignal, ...]
     """The signals that moved, the farthest first."""
     fresh: bool
-    """False if the questions have the name of those that it has learned from."""
+    """False if it has learned from, or was calibrated on, one of the questions. Where its file is
+    too old to tell: if the questions have the name of those that it has learned from."""
+    known: int | None = None
+    """The number of those questions; None where its file is too old to tell."""
     readers: tuple[str, str] | None = None
     """The reader of the promise and that of these runs, if they are two."""
     prompts: tuple[str, str] | None = None
@@ -132,7 +135,7 @@ def check_paths(
         seen,
         compared="each run's own end, and where the policy would have stopped on it",
         costs=(values["tokens"], np.array(ends, float)),
-        fresh=_fresh(file, source),
+        freshness=_freshness(file, promise, [path.question.text for path in paths], source),
     )
     other = bool(reader and file.reader) and reader != file.reader
     return found.model_copy(
@@ -165,15 +168,29 @@ def check_outcomes(file: RouteFile, outcomes: Outcomes, *, source: str = "") -> 
         {f"{n} after 0 retrievals": each for n, each in routers.signals(file, questions).items()},
         compared=f"the outcomes of {file.arms[-1]}, and those of the arms that the router chooses",
         costs=(found.costs[0], rows.costs[:, -1]),
-        fresh=_fresh(file, source),
+        freshness=_freshness(file, promise, [row.question for row in rows.rows], source),
     )
     return made.model_copy(update={"prompts": differing(file.prompts, rows.prompts)})
 
 
-def _fresh(file: LearnedFile, source: str) -> bool:
-    """Whether none of these names is one that the policy has learned from."""
+class _Freshness(NamedTuple):
+    """As in `Check`."""
+
+    fresh: bool
+    known: int | None = None
+
+
+def _freshness(
+    file: LearnedFile, promise: Promise, questions: Sequence[str], source: str
+) -> _Freshness:
+    """By the questions, since an experiment can be renamed or made anew under its name; by the
+    names where the file has no marks of questions."""
+    if promise.seen:
+        seen = {*promise.seen}
+        known = sum(mark(question) in seen for question in questions)
+        return _Freshness(not known, known)
     learned = str(file.learned.get("source", "")).split(", ")
-    return not source or not {*source.split(", ")} & {*learned}
+    return _Freshness(not source or not {*source.split(", ")} & {*learned})
 
 
 def promise_of(file: LearnedFile) -> Promise:
@@ -200,7 +217,7 @@ def _check(
     *,
     compared: str,
     costs: tuple[Floats, Floats],
-    fresh: bool,
+    freshness: _Freshness,
 ) -> Check:
     for each in promise.risks:
         if each.risk.measure not in values:
@@ -229,7 +246,8 @@ def _check(
         risks=risks,
         signals=len(signals),
         moved=_moved(signals),
-        fresh=fresh,
+        fresh=freshness.fresh,
+        known=freshness.known,
     )
 
 

@@ -20,7 +20,7 @@ from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import by_threshold, follow, measures, sketches
 from hopscope.lab.budget.stored import Walks
 from hopscope.runtime.errors import UsageError
-from hopscope.tracing.learned.promise import Measure, Promise, Risk, SignalSample
+from hopscope.tracing.learned.promise import Measure, Promise, Risk, SignalSample, mark
 from hopscope.tracing.learned.value_file import ValueFile
 
 CAP = 2.0
@@ -136,13 +136,14 @@ def learn(
     kept = place is not None
     chosen = files[place or 0].model_copy(update={"always": None if kept else True})
     signals = sketches(follow(files[place or 0], rest).seen)
+    seen = marks(path.question.text for path in (*others, *paths))
     return chosen.model_copy(
         update={
             "workflow": workflow,
             "reader": reader,
             "budget": promise.cost,
             "plans": fit.plans([*others, *own], fitting),
-            "promise": promise.model_copy(update={"signals": signals}),
+            "promise": promise.model_copy(update={"signals": signals, "seen": seen}),
             "learned": {
                 "source": source,
                 "questions": len(others or own),
@@ -186,6 +187,11 @@ def always(paths: Sequence[Path], like: RisksByThreshold) -> RisksByThreshold:
     values = measures(paths, stops, np.zeros(len(paths)))
     rows = {name: values[name][None] for name in like.values}
     return RisksByThreshold((0.0,), rows, rows["tokens"])
+
+
+def marks(questions: Iterable[str]) -> tuple[str, ...]:
+    """Each once, in no order that tells which of them teach."""
+    return tuple(sorted({mark(each) for each in questions}))
 
 
 class Promised(NamedTuple):

@@ -19,6 +19,7 @@ from hopscope.lab.budget.promises.guarantee import (
     Halves,
     check_enough,
     check_measured,
+    marks,
     promised,
     split,
 )
@@ -77,6 +78,7 @@ def learn(
         unit=file.unit,
         signals=sketches(file, [asked(row) for row in rest.rows]),
     )
+    seen = marks(row.question for row in (*outcomes.rows, *target.rows))
     figures: dict[str, JsonValue] = {
         "estimator": f"{fitting.folds}-fold cross-validation; the promise is by others"
     }
@@ -87,7 +89,7 @@ def learn(
         update={
             "price": prices[place or 0],
             "always": None if place is not None else True,
-            "promise": promise,
+            "promise": promise.model_copy(update={"seen": seen}),
             "learned": {**file.learned, **figures},
         }
     )

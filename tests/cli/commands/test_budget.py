@@ -317,14 +317,14 @@ def test_a_promise_of_a_router_is_made_checked_and_broken(
     """On other questions confident drafts are wrong, and the check fails."""
     pytest.importorskip("sklearn")
 
-    def write(name: str, wrong: bool) -> str:
+    def write(name: str, wrong: bool, *, first: int = 0) -> str:
         rows = [
             {
                 "question": f"Who founded town {n * 7919 % 900 + 100}?",
                 "draft": ["It is unknown", "Ina Dorn"][n % 2],
                 "accurate": {"none": n % 2 and not wrong, "one": 1},
             }
-            for n in range(200)
+            for n in range(first, first + 200)
         ]
         path = tmp_path / name
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -339,7 +339,12 @@ def test_a_promise_of_a_router_is_made_checked_and_broken(
     code, told, err = call(capsys, *checked, learned)
     assert code == 0
     assert told.startswith("kept: loss<=0.05@0.9 on 200 questions")
-    assert "check it on others" in err
+    assert "these are questions that the policy was learned from: check it on others" in err
+    half = write("renamed", False, first=100)
+    _, _, err = call(capsys, *checked, half)
+    assert "100 of these 200 questions are among those that the policy was learned from" in err
+    code, told, err = call(capsys, *checked, write("new", False, first=200))
+    assert (code, "learned from" in err) == (0, False)
     code, told, _ = call(capsys, *checked, others, "--json")
     assert code == 1
     assert json.loads(told)["verdict"] == "broken"

@@ -28,7 +28,7 @@ def row(number: int, *, misled: float = 0.0) -> OutcomeRow:
     hedges = number % 2 == 0
     wrong = hedges or number % 100 < 100 * misled
     return OutcomeRow(
-        question=f"Who founded the town number {number * 7919 % 900 + 100}?",
+        question=f"Who founded the town number {number * 7919 % 9000 + 1000}?",
         scores={"none": float(not wrong), "one": float(not wrong), "ircot": 1.0},
         costs={"steps": {"none": 0.0, "one": 1.0, "ircot": 3.0}},
         draft=HEDGE if hedges else "Ina Dorn",
@@ -134,8 +134,31 @@ def test_a_question_told_twice_counts_once(router: RouteFile) -> None:
         routers.learn(tenfold, [Risk.parse("loss<=.05")], fitting=QUICK)
 
 
-def test_one_of_the_files_it_has_learned_from_is_not_fresh(router: RouteFile) -> None:
-    learned = router.model_copy(update={"learned": {"source": "a.jsonl, b.jsonl"}})
+def test_questions_that_it_has_learned_from_are_not_fresh_under_any_name(
+    router: RouteFile,
+) -> None:
+    """An experiment or a file can be renamed, and another one made under its name."""
+    for first, known in ((0, 40), (570, 30), (1000, 0)):
+        for source in ("here", "elsewhere"):
+            found = checking.check_outcomes(router, rows(first, 40), source=source)
+            assert (found.fresh, found.known) == (known == 0, known)
+
+
+def test_what_the_adapted_router_has_seen_of_both_is_known() -> None:
+    pytest.importorskip("sklearn")
+    risk, there = Risk.parse("loss<=.05"), rows(600, 200)
+    file = routers.learn(rows(0, 300), [risk], adapt=there, fitting=QUICK)
+    for first, known in ((280, 20), (590, 30), (790, 10), (400, 0)):
+        assert checking.check_outcomes(file, rows(first, 40)).known == known
+
+
+def test_an_older_router_knows_the_names_of_its_files_only(router: RouteFile) -> None:
+    assert router.promise is not None
+    promise = router.promise.model_copy(update={"seen": ()})
+    learned = router.model_copy(
+        update={"learned": {"source": "a.jsonl, b.jsonl"}, "promise": promise}
+    )
+    assert checking.check_outcomes(learned, rows(0, 40), source="c.jsonl").known is None
     assert not checking.check_outcomes(learned, rows(1000, 40), source="b.jsonl").fresh
     assert checking.check_outcomes(learned, rows(1000, 40), source="c.jsonl").fresh
 

@@ -196,6 +196,7 @@ def test_a_policy_with_a_promise_costs_less_and_records_it(kept: ValueFile, tmp_
     assert promise.threshold == kept.price
     assert promise.cost < promise.cost_always == pytest.approx(350)
     assert (promise.calibrated, kept.learned["questions"]) == (300, 300)
+    assert promise.seen == guarantee.marks(f"q{n}" for n in range(600)), "of both halves"
     loss, seconds, tokens = promise.risks
     assert loss.found < (loss.upper or 1) <= 0.1
     assert (seconds.upper or 9) <= 4.5
