@@ -66,7 +66,7 @@ def location(data: str | Path) -> str:
 
 
 def load(place: str) -> Dataset:
-    """Read and check a file of JSON lines or one JSON list, which may be gzipped.
+    """Read and check a file of any form that `topics` reads.
 
     Raises:
         UsageError: no embedded questions have this name.
@@ -116,7 +116,7 @@ def _load(path: Path, *, name: str) -> Dataset:
         lines[key] = record.line
         entries.append(entry)
     if form is None:
-        raise CorpusError(f"{path} holds no questions: give one JSON object per line")
+        raise CorpusError(f"{path} holds no questions; {topics.FORMS}")
     return Dataset(
         name=name, form=_name(form), entries=tuple(entries), replaced=records.reading.replaced
     )

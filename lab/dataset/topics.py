@@ -3,12 +3,13 @@
 Queries in lines are an id, a tab and a text, as MS MARCO and TREC's deep learning track give them.
 Topics are TREC's: `<top>` with `<num>` and `<title>`, or `<topic number="...">` with `<query>` or
 `<title>`. Both become records of BEIR's form, `{"_id", "text"}`. A file that begins with `<` has
-topics, one whose first line is not JSON and has a tab has queries in lines.
+topics, one whose first line is not JSON and has a tab has queries in lines. `FORMS` tells users.
 """
 
 import gzip
 import html
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +23,13 @@ from hopscope.runtime.corpora.records.json_records import (
 )
 from hopscope.runtime.errors import CorpusError
 
+FORMS = (
+    "a file of questions is UTF-8 text, plain or gzipped: JSON lines, one JSON list, lines of an "
+    "id, a tab and a query (TSV), or TREC topics"
+)
+"""All that `records` reads, as errors tell it."""
+SHOWN = 40
+"""Characters of a file of no known form that its error shows."""
 _TOPIC = re.compile(r"<top>|<topic\b([^<>]{0,500})>", re.IGNORECASE)
 _END = re.compile(r"</top(?:ic)?>", re.IGNORECASE)
 _NUMBER = re.compile(r"""number\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
@@ -47,9 +55,7 @@ class TextRecords:
             if line.strip():
                 id, tab, query = line.partition("\t")
                 if not (tab and id.strip() and query.strip()):
-                    raise self.fail(
-                        number, "neither JSON nor an id, a tab and a query, nor TREC topics"
-                    )
+                    raise self.fail(number, f"not an id, a tab and a query; {FORMS}")
                 yield JsonObject(number, {"_id": id.strip(), "text": query.strip()})
 
     def _topics(self) -> Iterator[JsonObject]:
@@ -73,11 +79,16 @@ class TextRecords:
 def records(path: Path) -> JsonRecords | TextRecords:
     """
     Raises:
-        CorpusError: the file is text, but larger than 64 MiB or not UTF-8.
+        CorpusError: the file is missing or of none of the forms, or it is text, but larger than
+            64 MiB or not UTF-8.
     """
     head = _head(path)
-    if not head.startswith("<") and ("\t" not in head or head.startswith(("{", "["))):
+    if head.startswith(("{", "[")):
         return JsonRecords(path)
+    if not head:
+        return _empty_or_unreadable(path)
+    if not head.startswith("<") and "\t" not in head:
+        raise CorpusError(f"{path} begins with {head[:SHOWN]!r}; {FORMS}")
     try:
         with _opened(path) as file:
             content = file.read(LONGEST + 1)
@@ -85,19 +96,30 @@ def records(path: Path) -> JsonRecords | TextRecords:
             raise CorpusError(f"{path}: more than 64 MiB of queries; divide the file")
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{path} is not UTF-8 at byte {error.start}") from None
+        raise CorpusError(f"{path} is not UTF-8 at byte {error.start}; {FORMS}") from None
     except (OSError, EOFError) as error:
         raise CorpusError(f"{path} cannot be read: {error}") from None
     return TextRecords(path, text.replace("\r\n", "\n"))
 
 
+def _empty_or_unreadable(path: Path) -> JsonRecords:
+    """
+    Raises:
+        CorpusError: the file is missing, is a folder or cannot be opened.
+    """
+    try:
+        return JsonRecords(path)
+    except CorpusError as error:
+        raise CorpusError(f"{error}; {FORMS}") from None
+
+
 def _head(path: Path) -> str:
     """The beginning of the first line that is not blank; empty where the file cannot be read, whose
-    problem JSON's reader tells."""
+    problem JSON's reader tells; it is shown, too, where it is of no form."""
     try:
         with _opened(path) as file:
             head = file.read(1 << 12)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return ""
     return head.decode("utf-8-sig", errors="replace").lstrip().partition("\n")[0]
 
