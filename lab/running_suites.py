@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hopscope.api import parts, retrieval
 from hopscope.lab import validity
+from hopscope.lab.dataset.dataset import EMBEDDED
 from hopscope.lab.suites import figures, files, inputs, worlds
 from hopscope.lab.suites.files import QuestionFile
 from hopscope.lab.suites.known import Need
@@ -92,7 +93,8 @@ class FileOfQuestions(NamedTuple):
 
     data: str
     corpus: str | None = None
-    """The corpus, as for `retrieval.parse`; by default the passages of the file."""
+    """The corpus, as for `retrieval.parse`; by default the passages of the file, and the embedded
+    world for embedded questions."""
     labels: Path | None = None
     """Judgments of passages: qrels."""
     grade: int = 1
@@ -248,9 +250,11 @@ def _compares(suite: ModuleType) -> bool:
 
 
 def _questions(file: FileOfQuestions, reader: str) -> QuestionFile:
-    opened = None
-    if file.corpus is not None:
-        opened = retrieval.searcher(retrieval.parse(file.corpus), reader)
+    corpus, opened = file.corpus, None
+    if corpus is None and file.data in EMBEDDED:
+        corpus = parts.HOPLAND
+    if corpus is not None:
+        opened = retrieval.searcher(retrieval.parse(corpus), reader)
     return files.load(
         file.data,
         corpus=opened,

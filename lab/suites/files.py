@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Protocol, runtime_checkable
 from urllib.parse import unquote
 
@@ -124,7 +125,8 @@ def load(
         if not pooled:
             raise UsageError(
                 f"{place} has no passages to search: give --corpus INDEX, made with `hopscope "
-                "index build`"
+                "index build`, for example\n  hopscope index build CORPUS.jsonl --out INDEX\n"
+                f"  hopscope lab --data {quote(place)} --corpus INDEX"
             )
         corpus = bm25.from_passages(pooled, name=data.name)
     listed = corpus.passages if isinstance(corpus, PassageList) else ()

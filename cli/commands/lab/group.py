@@ -70,7 +70,7 @@ def suites(
             "--corpus",
             metavar="CORPUS",
             help="The corpus to search with --data, as in `hopscope run`; by default the passages "
-            "in FILE.",
+            "in FILE, and with hopland:dev the embedded world.",
             envvar="HOPSCOPE_LAB_CORPUS",
         ),
     ] = None,

@@ -89,6 +89,19 @@ def test_a_suite_that_fails_leaves_the_others_their_figures(
     assert "auroc/Shapley/all" in printed["step_credit"]
 
 
+def test_embedded_questions_are_searched_in_the_embedded_world(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As in `run` and `eval`; the file of the package has no passages of its own."""
+    options = ("--data", "hopland:dev", "--limit", "1", "--entailment", "lexical", "--json")
+    code, out, err = call(capsys, "lab", "step_credit", *options)
+    assert code == 0, err
+    [figures] = json.loads(out).values()
+    assert {(each["data"], each["corpus"].partition("@")[0]) for each in figures.values()} == {
+        ("hopland-dev", "bm25:hopland")
+    }
+
+
 def test_a_suite_takes_its_questions_from_a_file(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

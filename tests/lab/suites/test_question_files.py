@@ -326,5 +326,9 @@ def test_suites_that_search_by_themselves_take_no_candidates(tmp_path: Path) -> 
 
 def test_without_passages_a_corpus_is_needed(tmp_path: Path) -> None:
     asked = lines(tmp_path / "asked.jsonl", {"question": "Where?", "answers": ["Lisbon"]})
-    with pytest.raises(UsageError, match="has no passages to search: give --corpus INDEX"):
+    with pytest.raises(UsageError, match="has no passages to search: give --corpus INDEX") as told:
         files.load(asked)
+    assert str(told.value).endswith(
+        "for example\n  hopscope index build CORPUS.jsonl --out INDEX\n"
+        f"  hopscope lab --data {asked} --corpus INDEX"
+    )
