@@ -23,6 +23,9 @@ from hopscope.runtime.types import Passage, digest
 from hopscope.workflows.selection import choosing
 from hopscope.workflows.selection.choosing import Graph, State, Update, choose, record
 
+PROMPT_FOLDERS = ("selection",)
+"""Where its prompts are, other than in a folder of its own name."""
+
 LOOP = ["judge_utility", "vote"]
 
 

@@ -19,6 +19,9 @@ from hopscope.runtime.judgments.ranking import rank, windows
 from hopscope.workflows.selection import choosing
 from hopscope.workflows.selection.choosing import Graph, State, Update, choose, record
 
+PROMPT_FOLDERS = ("selection",)
+"""Where its prompts are, other than in a folder of its own name."""
+
 
 @step("rank")
 def rank_relevance(state: State, deps: Deps, *, window: int, stride: int, k: int) -> Update:

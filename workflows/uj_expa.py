@@ -11,6 +11,9 @@ from hopscope.runtime.judgments.utility_judgment import Judgment
 from hopscope.workflows.selection.choosing import Graph
 from hopscope.workflows.selection.single_shot import single_shot
 
+PROMPT_FOLDERS = ("selection",)
+"""Where its prompts are, other than in a folder of its own name."""
+
 
 def build(
     *, judgment: Judgment = "listwise", candidates: Count = 10, max_tokens: Count = 32

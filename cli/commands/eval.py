@@ -1,7 +1,7 @@
 """`hopscope eval`: a whole dataset by one or more workflows, resumable, each question once."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from hopscope.cli.options.models import (
 )
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.sample import Order
+
+if TYPE_CHECKING:
+    from hopscope.lab.experiments.planning import ExperimentPlan
 
 AUTO = "auto"
 
@@ -290,6 +293,8 @@ def eval_command(
                 ),
                 db=db,
             )
+            if prompts:
+                _note_unused(prompts, plan)
             if parts.embedded(reader) and not retrieval.embedded_only(retrieval.parse(corpus)):
                 render.note(parts.NO_MODEL_FOR_REAL_TEXT)
         code = evaluation.execute(plan, options)
@@ -320,3 +325,16 @@ def _check_alone(context: typer.Context) -> None:
         if name not in OF_THIS_COMMAND and source is not None and source.name == "COMMANDLINE":
             flag = SHORT.get(name, f"--{name.replace('_', '-')}")
             raise UsageError(f"{flag} does not go with --from, which repeats what was asked for")
+
+
+def _note_unused(prompts: str, plan: "ExperimentPlan") -> None:
+    """Tell of the workflows that the prompts change nothing for, but for those that name others."""
+    from hopscope.api.presets import unused_prompts
+    from hopscope.runtime.prompting import loading
+
+    name = loading.load(prompts).name
+    options = [(arm.workflow, arm.settings["options"]) for arm in plan.arms]
+    with_them = [w for w, own in options if isinstance(own, dict) and own.get("prompts") == name]
+    for workflow in dict.fromkeys(with_them):
+        if idle := unused_prompts.told(prompts, workflow):
+            render.note(idle)

@@ -77,6 +77,7 @@ def run_command(
     json: Json = False,
 ) -> None:
     """Answer one question and measure the worth of each retrieval."""
+    from hopscope.api.presets import unused_prompts
     from hopscope.api.session import Session
     from hopscope.runtime import specs
     from hopscope.runtime.budget.ledger import Limits
@@ -123,6 +124,8 @@ def run_command(
         trace_file=trace_file,
         trace_content=trace_content,
     )
+    if prompts and "prompts" not in options and (idle := unused_prompts.told(prompts, workflow)):
+        render.note(idle)
     asked = Question(text=question, answers=tuple(gold or parts.lines("HOPSCOPE_GOLD")))
     raise typer.Exit(ask(session, asked, k=k, checkpoint=checkpoint, json=json))
 

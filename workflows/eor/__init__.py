@@ -33,6 +33,9 @@ from hopscope.workflows.eor._ensemble import (
 from hopscope.workflows.eor.ballot import Voter
 from hopscope.workflows.eor.voting import Pooling, VotingRule
 
+PROMPT_FOLDERS = ("eor", "selection", "compressor", "meter")
+"""Where its prompts are: its own, and those of the stages in its pool."""
+
 NODES = ["retrieve", "rerank", "compress", "generate"]
 
 

@@ -29,6 +29,9 @@ from hopscope.workflows.item._iterations import Start, Stop
 from hopscope.workflows.selection import choosing
 from hopscope.workflows.selection.choosing import Graph, State, Update, choose, record, stopped
 
+PROMPT_FOLDERS = ("selection",)
+"""Where its prompts are, other than in a folder of its own name."""
+
 Variant = Literal["As", "ARs", "Ar", "ARr"]
 Rerank = Literal["previous", "candidates"]
 
