@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hopscope.api import parts
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.specs import Spec
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.runtime.pipelines.expression import Expression
@@ -129,8 +130,10 @@ def tell_cut(retriever: "Retriever") -> None:
     from hopscope.runtime.stages import TruncatingRetriever
 
     if isinstance(retriever, TruncatingRetriever) and (cut := retriever.queries_cut):
-        what = "query is" if cut == 1 else "queries are"
-        _log.warning(f"{cut:,} {what} longer than the encoder reads; the end was left out")
+        _log.warning(
+            f"{counted(cut, 'query is', 'queries are')} longer than the encoder reads; the end was "
+            "left out"
+        )
 
 
 def _is_index(folder: str) -> bool:

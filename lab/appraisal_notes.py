@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from hopscope.runtime.texts.counting import counted
 from hopscope.store.experiments.appraisals import ExperimentAppraisal, select_appraisal
 from hopscope.tracing import proxies
 
@@ -28,7 +29,7 @@ def appraisal_notes(
         note = (
             f"SePer and GroGU{f' of {name}' if len(appraised) > 1 else ''}: appraisal "
             f"{provenance.settings_hash[:8]}{which}, by {provenance.reader} ({how}), "
-            f"{shown.runs} runs{when}"
+            f"{counted(shown.runs, 'run')}{when}"
         )
         if others := [e.provenance.settings_hash[:8] for e in found if e is not shown]:
             note += f"; also measured: {', '.join(others)} (--appraisal)"

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, estimates
 
 RECALL = (1, 5, 10, 20, 100)
@@ -89,8 +90,15 @@ def evaluate(
         columns={"measure": "measure", "mean": "mean"},
         rows=tuple(rows),
         notes=(
-            f"{count} queries, {k} passages each",
-            *([f"{left} queries left out: no relevant passage in the judgments"] if left else []),
+            f"{counted(count, 'query', 'queries')}, {counted(k, 'passage')} each",
+            *(
+                [
+                    f"{counted(left, 'query', 'queries')} left out: no relevant passage in the "
+                    "judgments"
+                ]
+                if left
+                else []
+            ),
             *methods(*(mean.interval for mean in means)),
         ),
         digits={"mean": 3},

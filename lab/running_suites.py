@@ -18,6 +18,7 @@ from hopscope.lab.suites.settings import Owners
 from hopscope.lab.table_forms.table import Table
 from hopscope.runtime import components
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement
 
 _log = logging.getLogger(__name__)
@@ -286,7 +287,9 @@ def _able(
 
 def _told(found: QuestionFile) -> str:
     """The questions left out."""
-    return "".join(f"; {n} questions left out: {why}" for why, n in found.left_out.items())
+    return "".join(
+        f"; {counted(n, 'question')} left out: {why}" for why, n in found.left_out.items()
+    )
 
 
 def _missing(name: str, found: QuestionFile, file: FileOfQuestions) -> str:

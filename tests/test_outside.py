@@ -244,7 +244,7 @@ def test_a_file_is_imported_by_a_format(hopscope: Hopscope, tmp_path: Path) -> N
     told = {"asked": "Where does Polly live?", "found": ["Polly lives in Zana."], "said": "Zana"}
     diary.write_text(f"{json.dumps(told)}\n", encoding="utf-8")
     out = hopscope("import", str(diary))
-    assert "1 runs with 1 retrievals read (diary): 1 new in the experiment diary" in out
+    assert "1 run with 1 retrieval read (diary): 1 new in the experiment diary" in out
     book = tmp_path / "book.jsonl"
     sent = hopscope("push", "scrapbook", "last", "--to", str(book))
     assert "1 trace, 2 annotations sent to scrapbook at" in sent

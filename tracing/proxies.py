@@ -6,6 +6,8 @@ measured. Whether that is a proxy follows, and is stored nowhere else.
 
 from collections.abc import Mapping
 
+from hopscope.runtime.texts.counting import counted
+
 
 def is_proxy(ran: str, measured: str) -> bool | None:
     """Whether another reader ran than the one that measured; None if it is unknown which ran, and
@@ -37,7 +39,7 @@ def told_of_runs(ran: Mapping[str, int], measured: str) -> str | None:
 
 
 def _part(ran: str, runs: int, measured: str) -> str:
-    several = "1 run" if runs == 1 else f"{runs} runs"
+    several = counted(runs, "run")
     match is_proxy(ran, measured):
         case None:
             return f"the reader of {several} is unknown"

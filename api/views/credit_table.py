@@ -9,7 +9,8 @@ from rich.text import Text
 
 from hopscope.api.views.grid import Column, Grid
 from hopscope.api.views.render import interval, note, out, plain, print_json
-from hopscope.api.views.run_table import context_cut, replies_cut, several, spent
+from hopscope.api.views.run_table import context_cut, replies_cut, spent
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing import proxies
 from hopscope.tracing.asking import cut_off
 from hopscope.tracing.meters import DEFAULT_METERS
@@ -59,7 +60,7 @@ def show(run: "Run", measured: Appraised, *, json: bool, console: "Console | Non
     budget = appraisal.provenance.settings.get("credit_budget")
     if budget is not None and measured.games:
         replies, requests = _replies(measured), appraisal.usage.calls
-        told = f"{several(replies, 'reply', 'replies')} of {several(requests, 'request')} (calls)"
+        told = f"{counted(replies, 'reply', 'replies')} of {counted(requests, 'request')} (calls)"
         console.print(Text(f"{told}; the budget of each meter is {budget}", style="dim"))
     if remark := proxies.told(run.reader, appraisal.provenance.reader):
         console.print(Text(plain(remark), style="dim"))
@@ -109,7 +110,7 @@ def show_means(measured: "Sequence[tuple[str, Run, Appraised]]") -> None:
         runs = max(len(values) for values in by_rule.values())
         rows.append((Text(plain(label)), meter, place, str(runs), *cells))
     console = out()
-    console.print(Text(f"Means over {len(measured)} runs", style="bold"))
+    console.print(Text(f"Means over {counted(len(measured), 'run')}", style="bold"))
     console.print(Grid(columns, rows, stacked=True))
     for reason in reasons:
         console.print(Text(f"- not measured: {plain(reason)}", style="dim"))

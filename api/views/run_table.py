@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hopscope.api.views import context_lines
 from hopscope.api.views.render import number, out, plain, print_json, size, tokens
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing import proxies
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _share(passage: "PassageReport") -> str:
 
 
 def _total(console: Console, total: "Total", shown: "list[Shown]") -> None:
-    parts = [several(total.retrievals, "retrieval"), spent(total.usage, total.seconds)]
+    parts = [counted(total.retrievals, "retrieval"), spent(total.usage, total.seconds)]
     if total.cost:
         read = f" (prices of {total.prices_read})" if total.prices_read else ""
         parts.append(f"{money(total.cost, total.currency)}{read}")
@@ -239,11 +240,6 @@ def _appraisal(console: Console, found: "AppraisalReport", ran: str, currency: s
         console.print(Text(f"{told}: show --interactions and --without use them", style="dim"))
 
 
-def several(count: int, noun: str, plural: str = "") -> str:
-    """A count with its noun, whose plural ends in s unless it is given."""
-    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
-
-
 def money(cost: float, currency: str) -> str:
     """The cost to the ten-thousandth, or to two digits if smaller."""
     return f"{cost:,.4f} {currency}" if cost >= 0.001 else f"{cost:.2g} {currency}"
@@ -251,12 +247,12 @@ def money(cost: float, currency: str) -> str:
 
 def spent(usage: "Usage", seconds: float | None, pairs: "PairCounts | None" = None) -> str:
     """Calls, tokens and time; a time that nobody measured is left out."""
-    counted = f"{usage.input_tokens} + {usage.output_tokens} tokens"
+    tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
     if usage.thinking_tokens:
-        counted += f" ({usage.thinking_tokens} thought)"
+        tokens += f" ({usage.thinking_tokens} thought)"
     if usage.uncounted:
-        counted = f"{counted} counted, {several(usage.uncounted, 'call')} without a count"
-    parts = [several(usage.calls, "call"), counted]
+        tokens = f"{tokens} counted, {counted(usage.uncounted, 'call')} without a count"
+    parts = [counted(usage.calls, "call"), tokens]
     if pairs is not None:
-        parts.append(f"{pairs.asked} pairs of texts ({pairs.computed} computed)")
+        parts.append(f"{counted(pairs.asked, 'pair')} of texts ({pairs.computed} computed)")
     return ", ".join(parts if seconds is None else [*parts, f"{seconds:.2f} s"])

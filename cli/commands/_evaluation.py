@@ -20,6 +20,7 @@ from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime import code_files
 from hopscope.runtime.budget.prices import Price, prices
 from hopscope.runtime.errors import MissingDatabaseError
+from hopscope.runtime.texts.counting import counted
 from hopscope.store.experiments.records import ClaimedItem
 from hopscope.store.store import Store
 
@@ -135,10 +136,9 @@ def _tell(store: Store, name: str, options: Execution) -> int:
     answering.tell_forced(store.experiments.thoughts(name))
     others = store.experiments.progress(name).running
     if others:
-        held = "1 question is" if others == 1 else f"{others:,} questions are"
         render.note(
-            f"{held} with another command, which answers and stores in this experiment what this "
-            f"one left: wait for its end, then look with `hopscope compare {name}`; should it die, "
-            "the same command takes over"
+            f"{counted(others, 'question is', 'questions are')} with another command, which "
+            "answers and stores in this experiment what this one left: wait for its end, then "
+            f"look with `hopscope compare {name}`; should it die, the same command takes over"
         )
     return 1 if failed else 0

@@ -18,6 +18,7 @@ from hopscope.cli.options.models import ThinkingSpec
 from hopscope.cli.options.places import Database, Json, TraceContent, TraceFile
 from hopscope.cli.options.spending import PricesFile
 from hopscope.runtime import specs
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.reports.appraised import Appraised
 
 if TYPE_CHECKING:
@@ -274,8 +275,8 @@ def _credit(
         credit_table.show_means(measured)
     if before:
         render.note(
-            f"{before} of {len(ids)} runs already have these credits, which are shown from the "
-            "store; --again measures them again"
+            f"{before:,} of {counted(len(ids), 'run already has', 'runs already have')} these "
+            "credits, which are shown from the store; --again measures them again"
         )
     return len(measured) == len(ids)
 

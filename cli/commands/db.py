@@ -10,6 +10,7 @@ from hopscope.api.stored import LAST, find
 from hopscope.api.views import render
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.written import Overwrite, check_free
+from hopscope.runtime.texts.counting import counted
 
 app = typer.Typer(
     help="Upgrade, check, shrink and export the database of runs.", no_args_is_help=True
@@ -45,7 +46,7 @@ def check(db: Database = None, json: Json = False) -> None:
 
     with Store.open(db, create=False, reading=True) as store:
         name, runs = store.name, len(store.ids())
-        render.progress(f"checking {runs} runs in {name}")
+        render.progress(f"checking {counted(runs, 'run')} in {name}")
         faults, unsealed = store.verify(), store.unsealed()
         render.progress("")
     if json:
@@ -56,11 +57,12 @@ def check(db: Database = None, json: Json = False) -> None:
             render.say(f"{fault.table} {render.plain(fault.row)}: {render.plain(fault.problem)}")
         if len(faults) > FAULTS_SHOWN:
             render.say(f"... and {len(faults) - FAULTS_SHOWN} more: --json lists all")
-        render.say(f"{name}: {runs} runs, {len(faults) or 'no'} faults")
+        told = counted(len(faults), "fault") if faults else "no faults"
+        render.say(f"{name}: {counted(runs, 'run')}, {told}")
         if unsealed:
             render.note(
-                f"{unsealed} runs were written before runs had hashes: they can be read, and what "
-                "changed in them cannot be seen"
+                f"{counted(unsealed, 'run was', 'runs were')} written before runs had hashes: what "
+                "changed there cannot be seen"
             )
     if faults:
         raise typer.Exit(1)
@@ -111,4 +113,4 @@ def export(
         check_free([out], overwrite=overwrite)
         with whole(out) as unfinished, unfinished.open("w", encoding="utf-8") as file:
             written = jsonl.export(store, file, run_ids=ids)
-    render.note(f"{written} runs written to {out}")
+    render.note(f"{counted(written, 'run')} written to {out}")

@@ -20,6 +20,7 @@ from hopscope.cli.options.models import (
 from hopscope.cli.options.sample import Order
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.lab.answer_metric import answer_metric
+from hopscope.runtime.texts.counting import counted
 
 app = typer.Typer(help="Learn the weights of EoR's ensemble of retrievers.", no_args_is_help=True)
 
@@ -148,7 +149,9 @@ def fit(
     code = 130 if answered.interrupted else int(answered.failed > 0)
     retrieval.tell_cut(deps.retriever)
     if code:
-        render.note(f"answered {len(runs)} of {len(chosen)} questions; learning from these")
+        render.note(
+            f"answered {len(runs)} of {counted(len(chosen), 'question')}; learning from these"
+        )
     if code and not runs:
         raise typer.Exit(code)
     render.progress("learning the weights")

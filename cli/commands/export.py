@@ -16,6 +16,7 @@ from hopscope.cli.options.models import EntailmentSpec, Options, ThinkingSpec
 from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.lab.answer_metric import answer_metric
+from hopscope.runtime.texts.counting import counted
 
 app = typer.Typer(help="Write experiments to files that other tools read.", no_args_is_help=True)
 
@@ -180,17 +181,17 @@ def trec(
     for label, rankings in collected.rankings.items():
         path = paths[label]
         lines = forms.write_rankings(path, rankings, tag=f"{experiment}:{label}")
-        render.say(f"{path}  {lines} lines")
+        render.say(f"{path}  {counted(lines, 'line')}")
     lines = forms.write_labels(out / "qrels", pooled, binary=binary)
-    render.say(f"{out / 'qrels'}  {lines} labels")
+    render.say(f"{out / 'qrels'}  {counted(lines, 'label')}")
     missing = sum(value is None for known in pooled.values() for value in known.values())
     if missing:
-        render.note(f"{missing} passages have no label and are left out")
+        render.note(f"{counted(missing, 'passage has', 'passages have')} no label: left out")
     if not lines:
         raise UsageError(
             f"nothing of {experiment} has a label: measure its runs, or give --labels erag"
         )
-    _tell(collected.failed, "runs have no labels")
+    _tell(collected.failed, "run without labels", "runs without labels")
 
 
 @app.command("inspect")
@@ -384,23 +385,27 @@ def preferences(
         ("dpo", forms.preferences(rewritten, share=Fraction(str(share)))),
     ):
         write_lines(out / f"{name}.jsonl", made)
-        render.say(f"{out / name}.jsonl  {len(made)} rows")
-    _tell(failed, "questions failed: the same command tries them again")
+        render.say(f"{out / name}.jsonl  {counted(len(made), 'row')}")
+    _tell(
+        failed,
+        "question failed: the same command tries it again",
+        "questions failed: the same command tries them again",
+    )
 
 
-def _tell(failed: dict[str, str], what: str) -> None:
+def _tell(failed: dict[str, str], one: str, several: str) -> None:
     """Say what failed and end so; nothing if nothing did."""
     for which, why in list(failed.items())[:REASONS]:
         render.note(f"{render.plain(which)}: {why}")
     if failed:
-        render.note(f"{len(failed)} {what}")
+        render.note(counted(len(failed), one, several))
         raise typer.Exit(1)
 
 
 def _say_written(path: Path, questions: int, unanswered: int) -> None:
-    render.say(f"{path}  {questions} questions")
+    render.say(f"{path}  {counted(questions, 'question')}")
     if unanswered:
-        render.note(f"{path.name}: {unanswered} questions without an answer are left out")
+        render.note(f"{path.name}: left out: {counted(unanswered, 'question')} without an answer")
 
 
 def _file_name(label: str) -> str:

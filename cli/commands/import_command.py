@@ -8,6 +8,7 @@ import typer
 from hopscope.api.views import render
 from hopscope.cli.options.help import PLACES, SELECTION
 from hopscope.cli.options.places import Database, Json
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.store.importers.importing import ImportReport
@@ -82,7 +83,7 @@ def import_command(
         format=format,
         label=label,
         gold=gold,
-        progress=lambda so_far: render.progress(f"{so_far.runs:,} runs"),
+        progress=lambda so_far: render.progress(counted(so_far.runs, "run")),
     )
     render.progress("")
     if json:
@@ -103,8 +104,8 @@ def _show(report: "ImportReport", gold: Path | None) -> None:
     formats = ", ".join(dict.fromkeys(report.formats.values())) or "no format"
     out = render.out()
     out.print(
-        f"{report.runs:,} runs with {report.retrievals:,} retrievals read ({formats}): "
-        f"{report.stored:,} new in the experiment {render.plain(report.experiment)}, "
+        f"{counted(report.runs, 'run')} with {counted(report.retrievals, 'retrieval')} read "
+        f"({formats}): {report.stored:,} new in the experiment {render.plain(report.experiment)}, "
         f"{report.known:,} there already",
         markup=False,
     )
@@ -121,4 +122,4 @@ def _show(report: "ImportReport", gold: Path | None) -> None:
     if report.parted:
         out.print(f"in {report.parted:,} of them glued passages were parted", markup=False)
     if report.unread:
-        out.print(f"{report.unread:,} items could not be read", markup=False)
+        out.print(f"{counted(report.unread, 'item')} could not be read", markup=False)

@@ -11,6 +11,7 @@ from hopscope.api.views import render
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import CORPUS
 from hopscope.cli.options.models import ThinkingSpec
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.runtime.corpora.corpus import Corpus
@@ -234,12 +235,12 @@ def build(
         _tell_problems(source)
     if source.reading.replaced:
         render.say(
-            f"{source.reading.replaced:,} records hold half of a surrogate pair, such as \\ud83d "
-            "alone; U+FFFD replaces it",
+            f"{counted(source.reading.replaced, 'record holds', 'records hold')} half of a "
+            "surrogate pair, such as \\ud83d alone; U+FFFD replaces it",
             stderr=True,
         )
     if source.repeats:
-        render.say(f"{source.repeats:,} passages left out as repetitions", stderr=True)
+        render.say(f"{counted(source.repeats, 'passage')} left out as repetitions", stderr=True)
     if cut := manifest.counts.get("cut"):
         render.say(
             f"{cut:,} of {manifest.counts['passages']:,} passages are longer than the encoder "
@@ -392,15 +393,15 @@ def info(
         from hopscope.runtime.retrievers import opensearch
 
         manifest = opensearch.verify(url) if verify else opensearch.read_manifest(url)
-        told = f"{manifest.counts['passages']:,} passages"
+        told = counted(manifest.counts["passages"], "passage matches", "passages match")
     else:
         folder = Path(index)
         if not folder.is_dir():
             raise UsageError(f"no index at {index}: make one with `hopscope index build`")
         manifest = index_folder.verify(folder) if verify else index_folder.read_manifest(folder)
-        told = f"{len(manifest.files)} files"
+        told = counted(len(manifest.files), "file matches", "files match")
     if verify:
-        render.say(f"{told} match the manifest", stderr=True)
+        render.say(f"{told} the manifest", stderr=True)
     _show(index, manifest, json)
 
 
@@ -426,7 +427,7 @@ def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Mani
                 bar.update(task, completed=passages, total=read, description=told)
             else:
                 doing = {"score": "Scoring", "write": "Writing"}[phase]
-                told = f"{doing} {passages:,} passages"
+                told = f"{doing} {counted(passages, 'passage')}"
                 bar.update(task, completed=source.size, total=source.size, description=told)
 
         try:
@@ -434,7 +435,7 @@ def _create(source: "Corpus", create: "Callable[[Progress], Manifest]") -> "Mani
         except BaseException:
             bar.live.transient = True  # no figures of an index that there is not
             raise
-        bar.update(task, description=f"{manifest.counts['passages']:,} passages indexed")
+        bar.update(task, description=f"{counted(manifest.counts['passages'], 'passage')} indexed")
     return manifest
 
 

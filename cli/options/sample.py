@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hopscope.api.views import render
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.lab.dataset.ordering import Sample
@@ -20,4 +21,6 @@ def tell(taken: "Sample | None") -> None:
     """Print which questions the limit selects."""
     if taken is not None and taken.limit < taken.of:
         way = "the first of the file" if taken.order == "file" else "drawn at random"
-        render.note(f"{taken.limit:,} of {taken.of:,} questions, {way} (--order {taken.order})")
+        render.note(
+            f"{taken.limit:,} of {counted(taken.of, 'question')}, {way} (--order {taken.order})"
+        )

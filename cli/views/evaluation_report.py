@@ -11,6 +11,7 @@ from hopscope.api.views.grid import Column, Grid, numbers
 from hopscope.cli.views import progress
 from hopscope.lab.experiments.estimate import at_once
 from hopscope.lab.experiments.tally import total
+from hopscope.runtime.texts.counting import counted
 from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.tracing.answer_metrics import exact_match
 from hopscope.tracing.meters import DEFAULT_METERS
@@ -123,7 +124,7 @@ def show_estimates(found: "Sequence[CostEstimate]", name: str, *, json: bool) ->
 def tell_concurrency(at_once: "Concurrency", workers: int) -> None:
     """Print how many questions are processed at the same time, and why."""
     of_each = f" for each of {workers} workers" if workers > 1 else ""
-    questions = "1 question" if at_once.threads == 1 else f"{at_once.threads} questions"
+    questions = counted(at_once.threads, "question")
     render.note(f"{questions} at a time{of_each} ({at_once.reason}); --threads sets another number")
 
 

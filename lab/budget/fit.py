@@ -37,6 +37,7 @@ from hopscope.lab.budget.frontier import upper_hull
 from hopscope.lab.budget.paths import Path
 from hopscope.runtime.distinct import numbered
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.learned.classifier_file import WordModel
 from hopscope.tracing.learned.forest import Forest, Tree
 from hopscope.tracing.learned.value_file import (
@@ -227,7 +228,8 @@ def try_prices(
     going = [path for path in (*paths, *adapt) if path.retrievals]
     if len(going) < LEAST:
         raise UsageError(
-            f"{len(going)} runs with a retrieval are too few to learn from: {LEAST} are needed"
+            f"{counted(len(going), 'run with a retrieval is', 'runs with a retrieval are')} too "
+            f"few to learn from: {LEAST} are needed"
         )
     like = [path for path in adapt if path.retrievals] or going
     typical = float(np.mean([path.stops[-1].tokens - path.stops[0].tokens for path in like]))

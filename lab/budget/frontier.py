@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopscope.api.views.grid import Column, Grid
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Record
 from hopscope.tracing.statistics.intervals import quantiles
 
@@ -232,7 +233,7 @@ def _compared(own: Floats, reference: Floats) -> AgainstReference:
 def summary(found: FrontierComparison, *, unit: str) -> str:
     """The questions and the range of costs of the frontiers."""
     return (
-        f"{found.questions} questions, {unit} from {found.lowest:.4g} (never) to "
+        f"{counted(found.questions, 'question')}, {unit} from {found.lowest:.4g} (never) to "
         f"{found.highest:.4g} (native)"
     )
 

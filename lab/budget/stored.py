@@ -19,6 +19,7 @@ from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.ports import Moment, Reader
 from hopscope.runtime.prompting.template_files import DEFAULT
 from hopscope.runtime.texts.answers import exact_match
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Credit, Run
 from hopscope.store.experiments.records import Arm
 from hopscope.store.store import Store
@@ -212,13 +213,15 @@ def of_experiment(
     _log.info("")
     if drafted:
         _log.warning(
-            f"{len(drafted)} runs cannot be ended earlier again, so that drafts stand in for their "
-            f"answers; run the experiment again to learn from its own ends. For example: "
+            f"{counted(len(drafted), 'run')} cannot be ended earlier again: drafts stand in for "
+            "the answers; run the experiment again to learn from its own ends. For example: "
             f"{drafted[-1]}"
         )
     if left_out:
         last = list(left_out.values())[-1]
-        _log.warning(f"{len(left_out)} runs are left out, for example: {last}")
+        _log.warning(
+            f"{counted(len(left_out), 'run is', 'runs are')} left out, for example: {last}"
+        )
     if not found:
         raise UsageError(f"{experiment} has no run of {arm} to learn from")
     return Walks(tuple(found), reader, arms[arm], cached, tuple(sorted(prompts)))

@@ -8,6 +8,7 @@ from hopscope.lab.experiments.execution import AT_A_TIME, Loaded, Workers
 from hopscope.lab.experiments.planning import ExperimentPlan
 from hopscope.lab.experiments.workers import ItemResult
 from hopscope.runtime.budget.prices import Price
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Record, Usage
 from hopscope.store.experiments.records import Arm, ClaimedItem, DatasetEntry, Item
 from hopscope.store.store import Store
@@ -144,7 +145,7 @@ def of_plan(
             tried = [done_now for _, done_now in engine.trial(loaded.pool, wanted)]
             threads = min(loaded.at_once.threads, len(tried))
             costs = [cost for done_now in tried if (cost := of_done(done_now))]
-            basis = f"trial of {len(tried)} questions"
+            basis = f"trial of {counted(len(tried), 'question')}"
             failed = next((done_now.error for done_now in tried if done_now.error), None)
             if failed is not None:
                 _log.warning(f"a trial of {arm.label} failed: {failed.message}")

@@ -15,6 +15,7 @@ from hopscope.lab.experiments.arms import arms, component
 from hopscope.lab.experiments.experiment import ExperimentSettings
 from hopscope.runtime import code_files
 from hopscope.runtime.errors import MissingDatabaseError, UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.store.experiments.naming import named as named_experiment
 from hopscope.store.experiments.records import Arm, DatasetEntry
 from hopscope.store.store import Store
@@ -71,8 +72,8 @@ def resolve(
     name = named_experiment(found.name if name is None else name)
     if found.replaced:
         _log.warning(
-            f"{found.replaced:,} questions of {data} hold half of a surrogate pair, such as "
-            "\\ud83d alone; U+FFFD replaces it"
+            f"{data}: {counted(found.replaced, 'question holds', 'questions hold')} half of a "
+            "surrogate pair, such as \\ud83d alone; U+FFFD replaces it"
         )
     settings = ExperimentSettings(
         data=dataset.location(data),

@@ -16,6 +16,7 @@ from hopscope.lab.gate import outcomes
 from hopscope.lab.gate.outcomes import ANSWERED, Outcomes
 from hopscope.lab.gate.report import GateReport, GateRow
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.store.experiments.appraisals import ORIGINAL
 from hopscope.store.experiments.result_rows import Value
 from hopscope.tracing.statistics.drops import Drop, drops, power
@@ -296,7 +297,10 @@ def _notes(
         if drop.measured < drop.total:
             left = drop.total - drop.measured
             why = _reason(then, now, row)
-            yield f"{row.name}: {left} of {drop.total} questions are not measured for both ({why})"
+            yield (
+                f"{row.name}: {left:,} of {counted(drop.total, 'question is', 'questions are')} "
+                f"not measured for both ({why})"
+            )
         if row.power.chance.value is None and drop.value is not None:
             yield f"{row.name}: no power, because {row.power.chance.reason}"
     for before, after in paired:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hopscope.lab.gate.outcomes import Source
 from hopscope.lab.table_forms.table import Cell, Table, methods
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Record
 from hopscope.tracing.statistics.drops import MOST, TARGET, Drop, Power
 from hopscope.tracing.statistics.over_questions import Estimate
@@ -153,9 +154,9 @@ class GateReport(Record):
             if names
         )
         return (
-            f"fell: the mean drop is larger than allowed, shown with confidence "
-            f"{self.confidence:g} over all {len(self.rows)} rows ({'; '.join(tests)}); seeds: "
-            f"{seeds}",
+            "fell: the mean drop is larger than allowed, shown with confidence "
+            f"{self.confidence:g} over all {counted(len(self.rows), 'row')} ({'; '.join(tests)}); "
+            f"seeds: {seeds}",
             *methods(*(each.interval for row in self.rows for each in (row.baseline, row.drop))),
             *counterparts,
             *self.notes,
@@ -180,5 +181,5 @@ def _needed(power: Power) -> int | str | None:
 
 def _listed(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    counted = f"{len(names)} question{'s' if len(names) > 1 else ''}"
-    return f"{counted}: {', '.join(names[:NAMED])}{more}"
+    told = counted(len(names), "question")
+    return f"{told}: {', '.join(names[:NAMED])}{more}"

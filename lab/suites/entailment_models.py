@@ -14,6 +14,7 @@ from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import HARD, SOFT, Contexts, ContextScores, RivalScores, of_beliefs
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import Entailment
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement, Question
 
 
@@ -72,8 +73,8 @@ def matrix(
             f"{contexts}: correlation between the {SOFT} of entailment models (SePer, Figure 7)",
             {"entailment": "", **{model: model for model in models[:-1]}},
             rows,
-            f"{len(question)} contexts of {len(set(question))} questions; every model judges the "
-            "same replies",
+            f"{counted(len(question), 'context')} of {counted(len(set(question)), 'question')}; "
+            "every model judges the same replies",
             f"95 % intervals: {method}",
         )
     ]

@@ -20,6 +20,7 @@ from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import Contexts
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import Reader
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import (
     Generation,
     GenerationRequest,
@@ -83,7 +84,7 @@ def table_of(inputs: SuiteInputs) -> Table:
             "variation": "sd / mean",
         },
         [_row(inputs, size, asked, pairs, bootstrap) for size in SIZES],
-        f"{REPETITIONS} repetitions over {len(items)} questions; sd is over repetitions",
+        f"{REPETITIONS} repetitions over {counted(len(items), 'question')}; sd is over repetitions",
         *entailment_models.notes(inputs),
         f"95 % intervals: {pairs.method}; of the sd of SePer-S: {bootstrap.method}",
         digits=4,

@@ -21,6 +21,7 @@ from hopscope.lab.suites.known import KnownQuestion, Need
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.ports import Reader, Retriever
 from hopscope.runtime.retrievers import bm25
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Passage, Question
 
 SCALE = 64
@@ -73,8 +74,8 @@ class GeneratedWorld:
                 misses = 0
             elif (misses := misses + 1) == TRIES:
                 raise UsageError(
-                    f"the world of seed {self.seed} holds {len(found)} questions of {hops} hops, "
-                    f"and {n} are asked for: give a smaller --limit"
+                    f"the world of seed {self.seed} holds {counted(len(found), 'question')} of "
+                    f"{counted(hops, 'hop')}, and {n} are asked for: give a smaller --limit"
                 )
         return list(found.values())
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hopscope.lab.experiments.results import Results
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.lab.tables.win_ratios import heat_map
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.error_decomposition.report import ErrorReport, error_report
 
@@ -57,7 +58,7 @@ def _shares(found: ErrorReport) -> Table:
     ]
     if found.too_long:
         notes.append(
-            f"left out: {found.too_long} questions with an answer of more than "
+            f"left out: {counted(found.too_long, 'question')} with an answer of more than "
             f"{found.max_words} words"
         )
     return Table(

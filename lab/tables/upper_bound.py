@@ -12,6 +12,7 @@ import numpy as np
 from hopscope.lab.experiments.results import Results
 from hopscope.lab.table_forms.table import Cell, Table, methods
 from hopscope.lab.tables.win_ratios import verdicts
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.error_decomposition.pools import pool_sizes
 from hopscope.tracing.statistics.over_questions import Bootstrap, Column, Floats, estimates
 
@@ -56,7 +57,7 @@ def tabulate(name: str, right: Mapping[str, Sequence[bool]], bootstrap: Bootstra
         columns={"size": "systems", "pools": "pools", **SPREAD, "mean": "mean"},
         rows=tuple(rows),
         notes=(
-            f"over {questions} question{'' if questions == 1 else 's'}",
+            f"over {counted(questions, 'question')}",
             "highest with " + "; ".join(", ".join(row.best) for row in found),
             *(
                 f"of {row.pools:,} pools of {row.size} the spread is that of {row.seen:,} drawn"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hopscope.lab.experiments.results import Results
 from hopscope.lab.table_forms.table import Cell, Table
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement
 from hopscope.store.experiments.result_rows import QuestionRow
 from hopscope.tracing.error_decomposition.inconsistency import Matrix, inconsistency
@@ -76,7 +77,7 @@ def heat_map(
         columns={"system": "system", **dict(zip(keys, systems, strict=True))},
         rows=tuple(cells),
         notes=(
-            f"over {questions} question{'' if questions == 1 else 's'}",
+            f"over {counted(questions, 'question')}",
             "95 % intervals: clopper-pearson",
             *(f"-: {reason}" for reason in reasons),
         ),

@@ -25,6 +25,7 @@ from hopscope.lab.suites.rivals import GOLD, SOFT
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.texts.answers import contains
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.statistics.over_questions import Bootstrap, estimates
 
@@ -130,7 +131,11 @@ def _gains(inputs: SuiteInputs, name: str, title: str, told: Told) -> Table:
         rows.append({"evidence": kind, **dict(zip(meters, means, strict=True))})
     headings = {"evidence": "", **{meter: meter for meter in meters}}
     return table(
-        name, title, headings, rows, f"{len(told)} questions; 95 % intervals: {bootstrap.method}"
+        name,
+        title,
+        headings,
+        rows,
+        f"{counted(len(told), 'question')}; 95 % intervals: {bootstrap.method}",
     )
 
 

@@ -33,6 +33,7 @@ from hopscope.lab.suites.readings import (
     why_missing,
 )
 from hopscope.lab.table_forms.table import Cell, Table
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement
 from hopscope.tracing.meters.grogu.key_tokens import Score
 from hopscope.tracing.statistics import comparisons
@@ -168,7 +169,8 @@ def concordance(found: Readings, *, seed: int, asked: str = "two hops") -> Table
         f"Concordance of GroGU with right answers, where one of two contexts gives them ({asked})",
         {"score": "score", "tau": "tau", "accuracy": "accuracy", "f1": "macro-F1", "ties": "ties"},
         [{"score": name, **agreement(each, seed=seed)} for name, each in outcomes.items()],
-        f"{len(decided)} of {len(found)} questions have one right and one wrong answer",
+        f"{len(decided)} of {counted(len(found), 'question has', 'questions have')} one right and "
+        "one wrong answer",
         "equal utilities are ties and left out; 95 % intervals: clopper-pearson; of F1: "
         f"percentile bootstrap over questions, resamples={RESAMPLES}, seed={seed}",
     )

@@ -25,6 +25,7 @@ from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader, UtilityMeter
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement, Provenance, Run
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import shapley, trajectory
@@ -143,8 +144,8 @@ def _table(
     if OTHER not in runs:
         rows.append({"ran": OWN, "by": OTHER, "meter": SEPER, "trajectory": MISSING})
     counts = ", ".join(
-        f"{len(made)} runs with {sum(len(contributions(run)) for run in made.values())} steps "
-        f"by the {ran}"
+        f"{counted(len(made), 'run')} with "
+        f"{counted(sum(len(contributions(run)) for run in made.values()), 'step')} by the {ran}"
         for ran, made in runs.items()
     )
     names = {OWN: inputs.reader, OTHER: inputs.other}
@@ -162,8 +163,8 @@ def _table(
             f"shapley{WITHIN}": "Shapley, within runs",
         },
         rows,
-        f"{questions} questions; IRCoT (k={K}): {counts}; {known}; credits rounded to {DIGITS} "
-        "decimals",
+        f"{counted(questions, 'question')}; IRCoT (k={K}): {counts}; {known}; credits rounded to "
+        f"{DIGITS} decimals",
         "rows in which a reader measures its own runs: SePer with other samples",
         f"95 % intervals: bootstrap over questions, within runs {bootstrap.method}",
     )

@@ -31,6 +31,7 @@ from hopscope.lab.suites.inputs import SuiteInputs
 from hopscope.lab.suites.known import KnownQuestion
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.lab.validity.turn_rewards import rewards
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Hit, Measurement, Passage, Run, Step
 from hopscope.tracing.rewards.turns import Rule, TurnRewards
 from hopscope.tracing.statistics.averages import average
@@ -96,7 +97,7 @@ def build(inputs: SuiteInputs) -> list[Table]:
                 "without": "without it",
             },
             rows,
-            f"{len(items)} questions of {HOPS} hops; differences by trajectory, SePer",
+            f"{counted(len(items), 'question')} of {HOPS} hops; differences by trajectory, SePer",
             "95 % intervals: bootstrap over questions; none where all rewards are equal",
         )
     ]

@@ -28,6 +28,7 @@ from hopscope.lab.suites.resampling import Pairs
 from hopscope.lab.suites.rivals import HARD, SOFT, Contexts, ContextScores, RivalScores
 from hopscope.lab.table_forms.table import Cell, Table
 from hopscope.runtime.ports import UtilityMeter
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement, Passage, Question
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
 from hopscope.tracing.games.coalitions import Coalitions, EvidenceValues, content
@@ -95,7 +96,7 @@ def _single(inputs: SuiteInputs, scores: RivalScores, reasons: dict[str, str]) -
         "Single passage: correlation with the true utility, 1 or 0",
         series,
         reasons,
-        f"{known} of {len(items)} questions left out: answered closed book",
+        f"{known} of {counted(len(items), 'question')} left out: answered closed book",
     )
     name = "entailments_single_passage"
     return [made, *_between(inputs, name, "Single passage", series)]
@@ -226,7 +227,7 @@ def _correlations(
         title,
         {"metric": "", "r": "r", "t": "t", "p": "p", "lead": f"r of {SOFT} minus this"},
         [_explained(row, reasons) for row in rows],
-        f"{len(series.truth)} pairs of {len(set(series.question))} questions",
+        f"{counted(len(series.truth), 'pair')} of {counted(len(set(series.question)), 'question')}",
         *notes,
         *entailment_models.notes(inputs),
         f"95 % intervals: {pairs.method}",
@@ -249,7 +250,7 @@ def _steps(inputs: SuiteInputs, steps: Mapping[str, Series], reasons: Mapping[st
         "Multi-hop steps: correlation of credit with the true utility, 1/n or 0",
         {"metric": "", **{rule: rule.replace("_", "-") for rule in RULES}},
         [_explained(row, reasons) for row in rows],
-        f"{len(first.truth)} steps of {len(set(first.question))} questions",
+        f"{counted(len(first.truth), 'step')} of {counted(len(set(first.question)), 'question')}",
         *entailment_models.notes(inputs),
         f"95 % intervals: {pairs['shapley'].method}",
     )

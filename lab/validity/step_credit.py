@@ -25,6 +25,7 @@ from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import UtilityMeter
 from hopscope.runtime.texts.answers import normalise
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement, Passage, Provenance, Run, Step
 from hopscope.tracing.appraisal import appraise
 from hopscope.tracing.credit import leave_one_out, shapley, trajectory
@@ -216,8 +217,9 @@ def _table(
             **{f"hops{hops}": f"{hops} hops" for hops in several},
         },
         rows,
-        f"{len(cases)} steps of {len(runs)} IRCoT runs (k={K}), {gold} brought gold; "
-        f"{len(whole)} runs found all gold; {failed} runs failed",
+        f"{counted(len(cases), 'step')} of {counted(len(runs), 'IRCoT run')} (k={K}), {gold} "
+        f"brought gold; {counted(len(whole), 'run')} found all gold; {counted(failed, 'run')} "
+        "failed",
         f"95 % intervals: {Pairs((), (), inputs.seed).method}",
     )
 

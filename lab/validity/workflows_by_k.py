@@ -25,6 +25,7 @@ from hopscope.runtime.execution.run import Workflow
 from hopscope.runtime.execution.state import Deps
 from hopscope.runtime.ports import Reader, Retriever
 from hopscope.runtime.prompting.prompt_set import PromptSet
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Measurement, Passage, Question, Run
 from hopscope.tracing.answer_metrics import equivalence, exact_match
 from hopscope.tracing.games.frozen import over_steps
@@ -126,7 +127,7 @@ def shown(done: Run) -> tuple[Passage, ...]:
 def failures(found: Sequence[Mapping[tuple[str, int], MeasuredQuestion]]) -> list[str]:
     """A note on the runs that failed."""
     errors = [row.run.error.message for of in found for row in of.values() if row.run.error]
-    return [f"{len(errors)} runs failed, the first with: {errors[0]}"] if errors else []
+    return [f"{counted(len(errors), 'run')} failed, the first with: {errors[0]}"] if errors else []
 
 
 def tabulate(
@@ -153,8 +154,8 @@ def tabulate(
         "Workflows by passages per retrieval (SePer, Table 12)",
         {"workflow": "workflow", **MEASURES},
         rows,
-        f"{len(found)} questions; accuracy: {judge.estimator} of {RIGHT} or "
-        "more; retrievals and tokens per question",
+        f"{counted(len(found), 'question')}; accuracy: {judge.estimator} of {RIGHT} or more; "
+        "retrievals and tokens per question",
         *notes,
         *methods(*(figure.interval for figure in figures)),
     )

@@ -10,6 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Record, digest
 from hopscope.tracing.statistics.drift import Sketch
 from hopscope.tracing.statistics.intervals import LEVEL
@@ -117,7 +118,7 @@ class SignalSample(Record):
 
     @property
     def name_and_place(self) -> str:
-        return f"{self.name} after {self.retrievals} retrieval{'' if self.retrievals == 1 else 's'}"
+        return f"{self.name} after {counted(self.retrievals, 'retrieval')}"
 
 
 def mark(question: str) -> str:

@@ -15,6 +15,7 @@ from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.models import ReaderSpec, ThinkingSpec, WorkflowName
 from hopscope.cli.options.places import Json
 from hopscope.runtime.code_files import shown
+from hopscope.runtime.texts.counting import counted
 
 
 def allocate(
@@ -130,7 +131,7 @@ def allocate(
         reader=model.name,
         prompts=DEFAULT_PROMPTS.name,
     )
-    render.progress(f"predicting the gains of {len(asked)} questions")
+    render.progress(f"predicting the gains of {counted(len(asked), 'question')}")
     shared = share_out(asked, file, model, total=total, seed=seed)
     render.progress("")
     if json:

@@ -6,6 +6,7 @@ from hopscope.api.stored import find
 from hopscope.api.views import render
 from hopscope.cli.commands.show import RunSpec
 from hopscope.cli.options.places import Database, Json
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.tracing.reports.decisions import DecisionOutcome
@@ -36,10 +37,9 @@ def explain(run: RunSpec = "last", db: Database = None, json: Json = False) -> N
 def _told(row: "DecisionOutcome") -> list[str]:
     decided = row.decision
     choice = "retrieve" if decided.retrieve else "stop"
-    plural = "" if decided.retrieval == 1 else "s"
     lines = [
-        f"{row.step:3d}  after {decided.retrieval} retrieval{plural}: {choice}"
-        f"  ({render.plain(decided.policy)})",
+        f"{row.step:3d}  after {counted(decided.retrieval, 'retrieval')}: {choice}  "
+        f"({render.plain(decided.policy)})",
         f"     {render.plain(decided.reason)}",
     ]
     if decided.gain is not None:

@@ -25,6 +25,7 @@ from hopscope.cli.options.outcomes import (
 from hopscope.cli.options.places import Database
 from hopscope.cli.options.spending import PricesFile
 from hopscope.cli.options.written import Overwrite, check_free
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +179,7 @@ def fit(
     walks = [
         of_experiment(db, n, workflow, utility.value, cached=cached, among=among) for n in names
     ]
-    render.progress(f"learning from {sum(len(each.paths) for each in walks)} questions")
+    render.progress(f"learning from {counted(sum(len(each.paths) for each in walks), 'question')}")
     settings: dict[str, Any] = {"utility": utility.value, "seed": seed, "source": ", ".join(names)}
     others = walks[:-1] if adapt else []
     target = walks[-1] if adapt else joined(walks)
@@ -197,8 +198,8 @@ def fit(
             f"{figures['retrievals']:.2f} retrievals per question ({figures['estimator']})"
         )
     render.note(
-        f"{kind.value} policy of {made.questions} questions written to {out}: use it with "
-        f"--policy {policy}"
+        f"{kind.value} policy of {counted(made.questions, 'question')} written to {out}: use it "
+        f"with --policy {policy}"
     )
 
 
@@ -231,7 +232,7 @@ def _fit_route(
     budgets = budgeting.parse(budget, unit=read.unit, option="--budget")
     if per is Share.set:
         budgets = budgeting.of_each(budgets, (few or found).sets)
-    render.progress(f"learning from {len(found.rows)} questions")
+    render.progress(f"learning from {counted(len(found.rows), 'question')}")
     source = ", ".join(file.name for file in (*read.files, *([adapt] if adapt else [])))
     fitting = Fitting(seed=seed)
     if risks:
@@ -253,7 +254,7 @@ def _fit_route(
     if risks:
         routers.note_repeated(few or found)
     render.note(
-        f"route policy of {len(found.rows)} questions written to {out}: use it with "
+        f"route policy of {counted(len(found.rows), 'question')} written to {out}: use it with "
         f"--policy route:{out}"
     )
 

@@ -16,6 +16,7 @@ from hopscope.cli.options.outcomes import CostTexts, ModelName, OutcomeFiles
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.spending import PricesFile
 from hopscope.cli.options.written import Overwrite, check_free
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.lab.budget.frontier import FrontierComparison
@@ -158,7 +159,7 @@ def _judge(
     file = read(RouteFile, Path(spec.argument), workflow="", reader="")
     reading = outcomes.Reading(files, file.arms, outcomes.costs(cost), file.unit, price)
     found = reading.outcomes(file)
-    render.progress(f"routing {len(found.rows)} questions")
+    render.progress(f"routing {counted(len(found.rows), 'question')}")
     made = judging.judge(
         found,
         file,

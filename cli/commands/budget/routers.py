@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from hopscope.api.views import render
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.lab.budget.outcomes import Outcomes
@@ -26,7 +27,7 @@ def without_options(spec: "Spec") -> None:
 
 def note_outcomes(left_out: int, assumed: dict[str, str], unit: str) -> None:
     if left_out:
-        render.note(f"{left_out} rows lack an arm and are left out")
+        render.note(f"{counted(left_out, 'row lacks', 'rows lack')} an arm: left out")
     for arm, source in assumed.items():
         render.note(f"rows do not tell the {unit} of {arm}: {source}")
 
@@ -34,4 +35,7 @@ def note_outcomes(left_out: int, assumed: dict[str, str], unit: str) -> None:
 def note_repeated(found: "Outcomes") -> None:
     repeated = len(found.rows) - len(found.distinct.rows)
     if repeated:
-        render.note(f"{repeated} rows repeat a question, which counts once in a promise")
+        render.note(
+            f"{counted(repeated, 'row repeats', 'rows repeat')} a question, which counts once in a "
+            "promise"
+        )

@@ -15,6 +15,7 @@ from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.models import ReaderSpec
 from hopscope.cli.options.places import Json
 from hopscope.cli.options.sample import Order
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.lab.equivalence.data import LeftOut
@@ -193,7 +194,7 @@ def equivalence(
             "use --part held-out"
         )
     sample.tell(taken)
-    render.progress(f"judging the answers to {len(judged)} questions")
+    render.progress(f"judging the answers to {counted(len(judged), 'question')}")
     found = evaluate(
         judged, judge, rule=rule.value, threshold=threshold, resamples=resamples, seed=seed
     )

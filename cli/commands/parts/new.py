@@ -12,6 +12,7 @@ import typer
 
 from hopscope.api.views import render
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 USES = {
@@ -102,6 +103,6 @@ def _write_prompts(folder: Path, like: str | None) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(file.text, "utf-8")
     shown = str(folder) if folder.is_absolute() else f"./{folder}"
-    render.note(f"wrote {len(found)} files to {shown}")
+    render.note(f"wrote {counted(len(found), 'file')} to {shown}")
     command = f'hopscope run "Who?" -w ircot --prompts {shown}'
     render.out().print(render.plain(command), soft_wrap=True)

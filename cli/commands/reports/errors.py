@@ -17,6 +17,7 @@ from hopscope.cli.options.models import EntailmentSpec, ReaderSpec, ThinkingSpec
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.stored import Limit, OfWorkflow, RunIds
 from hopscope.cli.views import measured
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.runtime.types import Measurement
@@ -94,12 +95,14 @@ def errors(
         for row in found.runs:
             _show_run(row)
     elif runs:
-        render.note(f"{len(found.runs)} runs: --json has the errors of each")
+        render.note(f"{counted(len(found.runs), 'run')}: --json has the errors of each")
     _show_shares(found)
     if found.comparison:
         _show_comparison(found.comparison)
     if found.too_long:
-        render.note(f"{found.too_long} questions left out: an answer exceeds {max_words} words")
+        render.note(
+            f"{counted(found.too_long, 'question')} left out: an answer exceeds {max_words} words"
+        )
     measured.say_why(row.verdict for row in found.runs)
 
 
@@ -142,16 +145,14 @@ def _cells(shares: "Mapping[str, Measurement]") -> list[str]:
     return [measured.value(shares[name]) for name in SHARES]
 
 
-def _questions(count: int) -> str:
-    return "1 question" if count == 1 else f"{count} questions"
-
-
 def _show_comparison(found: "ErrorComparison") -> None:
     """Print the share of a column's failures, and of its errors, that the row's system avoids."""
     right = found.right
     names = [render.plain(name) for name in right.systems]
     out = render.out()
-    out.print(Text(f"\nrelative win ratios over {_questions(right.questions)}", style="bold"))
+    out.print(
+        Text(f"\nrelative win ratios over {counted(right.questions, 'question')}", style="bold")
+    )
     rows = [
         [name, *map(measured.value, [*row, wins, losses])]
         for name, row, wins, losses in zip(names, right.rwr, right.mrwr, right.mrlr, strict=True)
@@ -159,7 +160,7 @@ def _show_comparison(found: "ErrorComparison") -> None:
     out.print(_grid(rows, "wins over", *names, "MRWR", "MRLR"))
     out.print(Text(f"any of them right: {measured.value(right.oracle)}"))
     for kind, matrix in found.errors.items():
-        title = f"\n{kind.replace('_', ' ')} avoided, over {_questions(found.questions)}"
+        title = f"\n{kind.replace('_', ' ')} avoided, over {counted(found.questions, 'question')}"
         out.print(Text(title, style="bold"))
         rows = [[name, *map(measured.value, row)] for name, row in zip(names, matrix, strict=True)]
         out.print(_grid(rows, "avoids", *names))

@@ -13,6 +13,7 @@ from hopscope.cli.options.measuring import Seed
 from hopscope.cli.options.models import EntailmentSpec, ReaderSpec, ThinkingSpec
 from hopscope.cli.options.places import Database, Json
 from hopscope.cli.options.written import Overwrite, check_free
+from hopscope.runtime.texts.counting import counted
 
 ORIGINAL = "original"
 
@@ -163,7 +164,7 @@ def gate(
             entailment=entailment,
         )
         render.say(
-            f"{write}  {len(found.questions)} questions, {', '.join(found.scores)}: "
+            f"{write}  {counted(len(found.questions), 'question')}, {', '.join(found.scores)}: "
             f"{', '.join(found.metrics)}"
         )
         return

@@ -19,6 +19,7 @@ from hopscope.cli.options.models import ThinkingSpec
 from hopscope.cli.options.places import Database
 from hopscope.cli.options.written import Overwrite, check_free
 from hopscope.runtime import specs
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing import proxies
 
 if TYPE_CHECKING:
@@ -293,14 +294,16 @@ class _Tally:
             raise UsageError(f"nothing is measured: {next(iter(self._reasons))}{self._hint}")
 
     def tell(self) -> None:
-        render.note(f"{self.turns} turns of {self.runs} runs")
+        render.note(f"{counted(self.turns, 'turn')} of {counted(self.runs, 'run')}")
         for reader, ran in self._measured.items():
             if remark := proxies.told_of_runs(ran, reader):
                 render.note(render.plain(remark))
         for reason, count in self._reasons.most_common(REASONS):
-            render.note(f"{count} runs lack a reward: {render.plain(reason)}")
+            render.note(
+                f"{counted(count, 'run lacks', 'runs lack')} a reward: {render.plain(reason)}"
+            )
         if self.missing:
-            render.note(f"{self.missing} runs are not measured{self._hint}")
+            render.note(f"{counted(self.missing, 'run is', 'runs are')} not measured{self._hint}")
 
 
 def _write(lines: "Iterable[JsonValue]", out: Path | None) -> None:

@@ -8,6 +8,7 @@ from hopscope.api.views import render
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import PLACES
 from hopscope.cli.options.places import Database, Json
+from hopscope.runtime.texts.counting import counted
 
 if TYPE_CHECKING:
     from hopscope.api.pushing.pulling import PullReport
@@ -121,7 +122,7 @@ def pull(
         *runs,
         store=db,
         to=to,
-        progress=lambda so_far: render.progress(f"{so_far.runs:,} runs"),
+        progress=lambda so_far: render.progress(f"{counted(so_far.runs, 'run')}"),
     )
     render.progress("")
     if json:
@@ -134,7 +135,7 @@ def _show_push(report: "PushReport") -> None:
     where = _where(report)
     sent = ", ".join(_counted(kind, report.sent[kind]) for kind in PLURALS if report.sent[kind])
     known = ", ".join(_counted(kind, report.known[kind]) for kind in PLURALS if report.known[kind])
-    requests = f"{report.requests:,} request{'' if report.requests == 1 else 's'}"
+    requests = counted(report.requests, "request")
     verb = f"would be sent to {where} in {requests}" if report.dry_run else f"sent to {where}"
     render.say(render.plain(f"{sent or 'nothing'} {verb}"))
     if known:
@@ -149,8 +150,8 @@ def _show_push(report: "PushReport") -> None:
 def _show_pull(report: "PullReport") -> None:
     render.say(
         render.plain(
-            f"{report.found:,} labels of {report.runs:,} runs in {_where(report)}: "
-            f"{report.new:,} new or changed"
+            f"{counted(report.found, 'label')} of {counted(report.runs, 'run')} in "
+            f"{_where(report)}: {report.new:,} new or changed"
         )
     )
     if report.ambiguous:
@@ -163,4 +164,4 @@ def _where(report: "PushReport | PullReport") -> str:
 
 
 def _counted(kind: str, count: int) -> str:
-    return f"{count:,} {PLURALS[kind][count != 1]}"
+    return counted(count, *PLURALS[kind])

@@ -26,6 +26,7 @@ from hopscope.lab.budget.promises.choosing import span
 from hopscope.lab.budget.promises.following import LEAST, follow, measures, samples
 from hopscope.lab.budget.routing.fitting import asked
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.files import LearnedFile, differing
 from hopscope.tracing.learned.promise import Measure, Promise, RiskBound, mark
@@ -126,7 +127,7 @@ def check_paths(
     values = measures(paths, followed.stops, followed.asked)
     ends = [path.stops[-1].tokens for path in paths]
     seen = {
-        f"{name} after {t} retrieval{'' if t == 1 else 's'}": each
+        f"{name} after {counted(t, 'retrieval')}": each
         for (name, t), each in samples(followed.seen).items()
     }
     found = _check(

@@ -20,6 +20,7 @@ from hopscope.lab.budget.promises.choosing import RisksByThreshold
 from hopscope.lab.budget.promises.following import by_threshold, follow, measures, sketches
 from hopscope.lab.budget.stored import Walks
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.learned.promise import Measure, Promise, Risk, SignalSample, mark
 from hopscope.tracing.learned.value_file import ValueFile
 
@@ -117,8 +118,8 @@ def learn(
         check_enough(len(paths))
     elif sum(path.retrievals > 0 for path in own) < fit.LEAST:
         raise UsageError(
-            f"{len(paths)} runs are too few for a promise: it learns from one half, in which "
-            f"{fit.LEAST} must have a retrieval, and is tested on the other"
+            f"{counted(len(paths), 'run is', 'runs are')} too few for a promise: it learns from "
+            f"one half, in which {fit.LEAST} must have a retrieval, and is tested on the other"
         )
     check_measured(risks, measures(paths, np.zeros(len(paths), np.intp), np.zeros(len(paths))))
     files = [
@@ -162,8 +163,9 @@ def check_enough(count: int) -> None:
     """
     if count < FEW:
         raise UsageError(
-            f"{count} questions to adapt to are too few for a promise, which takes half of them to "
-            f"be calibrated on: give {FEW} at least, and some hundreds for a tight limit"
+            f"{counted(count, 'question to adapt to is', 'questions to adapt to are')} too few for "
+            f"a promise, which takes half of them to be calibrated on: give {FEW} at least, and "
+            "some hundreds for a tight limit"
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hopscope.lab.budget.promises.checking import Check
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.learned.promise import Promise, RiskBound
 
 
@@ -11,14 +12,16 @@ def told(promise: Promise) -> Iterator[str]:
     costs = f"{amount(promise.cost_always)} {promise.unit}"
     if not promise.kept:
         yield (
-            f"none of {promise.tried} prices keeps {promise} on {promise.calibrated} questions: "
-            f"the policy always retrieves ({costs} per question)"
+            f"none of {promise.tried} prices keeps {promise} on "
+            f"{counted(promise.calibrated, 'question')}: the policy always retrieves ({costs} per "
+            "question)"
         )
         yield _needed(promise)
         return
     yield (
-        f"promised: {promise}, by {promise.calibrated} questions that it has not learned from; "
-        f"{amount(promise.cost)} {promise.unit} per question, where always retrieving takes {costs}"
+        f"promised: {promise}, by {counted(promise.calibrated, 'question')} that it has not "
+        f"learned from; {amount(promise.cost)} {promise.unit} per question, where always "
+        f"retrieving takes {costs}"
     )
     for each in promise.risks:
         yield f"  {bound(each)}"
@@ -61,7 +64,7 @@ SHOWN = 5
 
 def checked(check: Check) -> Iterator[str]:
     """A promise on fresh questions, and what to do."""
-    yield f"{check.verdict}: {check.promise} on {check.questions:,} questions"
+    yield f"{check.verdict}: {check.promise} on {counted(check.questions, 'question')}"
     for each in check.risks:
         number = _signed if each.risk.startswith("loss") else amount
         yield (
@@ -106,7 +109,7 @@ def _drift(check: Check) -> Iterator[str]:
     if not check.signals:
         yield "drift: no signal has enough values to be compared"
         return
-    against = f"those of the calibration ({check.calibrated:,} questions)"
+    against = f"those of the calibration ({counted(check.calibrated, 'question')})"
     if not check.moved:
         yield f"drift: none of {check.signals} signals differs from {against}"
         return

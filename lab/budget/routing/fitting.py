@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from hopscope.lab.budget._sklearn import sklearn
 from hopscope.lab.budget.outcomes import OutcomeRow, Outcomes
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.learned.route_file import (
     SET,
     SIGNAL,
@@ -111,7 +112,10 @@ def learn(
         outcomes = joined(outcomes, adapt)
     weights = np.where(np.arange(len(outcomes.rows)) < learners, 1.0, fitting.adapting)
     if len(outcomes.rows) < LEAST:
-        raise UsageError(f"{len(outcomes.rows)} rows are too few to learn from: {LEAST} are needed")
+        raise UsageError(
+            f"{counted(len(outcomes.rows), 'row is', 'rows are')} too few to learn from: {LEAST} "
+            "are needed"
+        )
     if len(outcomes.arms) < 2:
         raise UsageError(f"a router needs two arms or more, and there is only {outcomes.arms[0]}")
     if unknown := set(budgets) - {"", *sets}:

@@ -14,6 +14,7 @@ from hopscope.api.views.grid import Column, Grid
 from hopscope.lab.budget.outcomes import Outcomes
 from hopscope.lab.budget.routing.fitting import asked, price_grid
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.counting import counted
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.route_file import RouteFile, choose
 from hopscope.tracing.statistics.intervals import quantiles
@@ -348,9 +349,9 @@ def _difference(point: RoutePoint) -> str:
 
 def summary(found: RouteFrontier) -> list[str]:
     """What the table means."""
-    lines = [f"{found.questions} questions: accuracy@{found.unit}, 95 % intervals"]
+    lines = [f"{counted(found.questions, 'question')}: accuracy@{found.unit}, 95 % intervals"]
     if found.left_out:
-        lines.append(f"{found.left_out} rows lack an arm and are left out")
+        lines.append(f"{counted(found.left_out, 'row lacks', 'rows lack')} an arm: left out")
     lines += [f"the {found.unit} of {arm} are {text}" for arm, text in found.costs_from.items()]
     inner = found.pooled.within_sets
     if inner is not None:

@@ -36,6 +36,7 @@ from hopscope.lab.validity.item import selections
 from hopscope.lab.validity.item.selections import Choice
 from hopscope.lab.validity.item.ways import BASELINE, FEWEST, MOST, Listed, judge, ways
 from hopscope.runtime.ports import Reader
+from hopscope.runtime.texts.counting import counted
 from hopscope.tracing.answer_metrics import exact_match, f1
 from hopscope.tracing.asking import asking
 from hopscope.tracing.asking.asking import Unmeasured
@@ -94,12 +95,16 @@ def listed(inputs: SuiteInputs, asked: KnownQuestion) -> Listed:
 
 
 def _failures(errors: Sequence[str]) -> list[str]:
-    return [f"{len(errors)} runs failed, the first with: {errors[0]}"] if errors else []
+    return [f"{counted(len(errors), 'run')} failed, the first with: {errors[0]}"] if errors else []
 
 
 def _without_gold(asked: Sequence[Listed]) -> list[str]:
     n = sum(not row.gold for row in asked)
-    return [f"{n} questions have no gold passage among their candidates"] if n else []
+    return (
+        [f"{counted(n, 'question has', 'questions have')} no gold passage among the candidates"]
+        if n
+        else []
+    )
 
 
 def tabulate(
@@ -134,8 +139,8 @@ def tabulate(
             "gain": f"micro-F1 above {BASELINE}",
         },
         rows,
-        f"{len(asked)} questions with {_sizes(asked)} candidates; m in parentheses; a reply that "
-        "cannot be read chooses nothing",
+        f"{counted(len(asked), 'question')} with {_sizes(asked)} candidates; m in parentheses; a "
+        "reply that cannot be read chooses nothing",
         *notes,
         *_intervals(rows),
     )
@@ -159,7 +164,7 @@ def by_grade(made: Mapping[str, Sequence[Choice]], asked: Sequence[Listed], *, s
         "Precision of utility judgments by grade (ITEM, Table 10)",
         {"way": "method", **{f"grade_{least}": f"grade {least} or more" for least in levels}},
         rows,
-        f"{len(asked)} questions; passages without a judgment have grade 0",
+        f"{counted(len(asked), 'question')}; passages without a judgment have grade 0",
         *_intervals(rows),
     )
 
@@ -196,7 +201,7 @@ def answers(
         "Answers from the chosen passages (ITEM, Table 5)",
         {"way": "method", "em": "EM", "f1": "F1"},
         rows,
-        f"{len(asked)} questions; where nothing was chosen, all candidates are shown",
+        f"{counted(len(asked), 'question')}; where nothing was chosen, all candidates are shown",
         *methods(*(each.interval for each in found)),
     )
 

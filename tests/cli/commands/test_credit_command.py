@@ -396,13 +396,13 @@ def test_an_experiment_stands_for_its_runs_and_what_was_measured_is_not_measured
     code, out, err = call(capsys, *asked, "--json")
     assert (code, json.loads(out)["appraisal"]) == (0, found["appraisal"])
     assert sorted(json.loads(out)["credits"], key=str) == sorted(found["credits"], key=str)
-    assert "1 of 1 runs already have these credits" in err
+    assert "1 of 1 run already has these credits" in err
     for other in (["--rule", "trajectory"], ["--seed", "9"], ["--over", "passages"], ["--again"]):
         code, out, err = call(capsys, *asked, *other, "--json")
-        assert (code, "already have these credits" in err) == (0, False), other
+        assert (code, "these credits, which" in err) == (0, False), other
         assert json.loads(out)["appraisal"]["measured"] > found["appraisal"]["measured"]
     code, out, err = call(capsys, *asked, "--over", "passages", "--json")
-    assert "1 of 1 runs already have these credits" in err
+    assert "1 of 1 run already has these credits" in err
     assert any(c["passage"] for c in json.loads(out)["credits"])
 
 

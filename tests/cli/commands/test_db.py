@@ -78,7 +78,7 @@ def test_check_tells_what_has_changed_and_fails(
     code, out, _ = call(capsys, "check")
     assert code == 1
     assert "runs two: the run or one of its steps has changed" in out
-    assert f"{file}: 2 runs, 1 faults" in out
+    assert f"{file}: 2 runs, 1 fault\n" in out
     code, out, _ = call(capsys, "check", "--json")
     assert (code, [fault["row"] for fault in json.loads(out)["faults"]]) == (1, ["two"])
 

@@ -158,7 +158,7 @@ def test_questions_with_long_answers_are_left_out_and_counted(
     assert [system["measured"] for system in found["systems"]] == [0, 0]
     assert found["comparison"]["right"]["questions"] == 1
     assert found["comparison"]["questions"] == 0
-    assert "1 questions left out" in call(capsys, "errors", *other)[2]
+    assert "1 question left out" in call(capsys, "errors", *other)[2]
 
 
 def test_the_retrievers_of_a_pool_are_compared(

@@ -39,7 +39,7 @@ def test_credit_on_imported_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     file = str(transcripts(tmp_path / "agent.jsonl"))
     code, out, _ = call(capsys, "import", file, "--db", db)
     assert code == 0
-    assert out.startswith("1 runs with 3 retrievals read (messages): 1 new in the experiment agent")
+    assert out.startswith("1 run with 3 retrievals read (messages): 1 new in the experiment agent")
     measured = ["--reader", "tiny", "--samples", "3", "--db", db]
     rules = ["trajectory", "leave_one_out", "solo", "shapley"]
     meters = ["seper", "grogu", "semantic_entropy"]
@@ -90,7 +90,7 @@ def test_what_could_not_be_read_ends_in_exit_code_1(
     path.write_text(path.read_text() + '{"messages": 3}\n', encoding="utf-8")
     code, out, err = call(capsys, "import", str(path), "--db", db)
     assert code == 1
-    assert "1 items could not be read" in out
+    assert "1 item could not be read" in out
     assert "not imported: agent.jsonl, line 2: 'messages' must be a list of objects" in err
     code, out, _ = call(capsys, "import", str(path), "--db", db, "--json")
     assert code == 1

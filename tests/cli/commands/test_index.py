@@ -200,7 +200,7 @@ def test_judgments_turn_rankings_into_measures(corpus: Path, tmp_path: Path) -> 
     )
     assert table["notes"][:2] == [
         "3 queries, 10 passages each",
-        "1 queries left out: no relevant passage in the judgments",
+        "1 query left out: no relevant passage in the judgments",
     ]
     assert "R@10" in invoke(*asked, "-k", 10).stdout
     with pytest.raises(UsageError, match="--qrels prints measures and --trec rankings"):

@@ -47,14 +47,14 @@ def test_a_reply_that_is_no_text_is_kept_and_the_experiment_goes_on(
     index, database = tmp_path / "index", tmp_path / "runs.db"
     code, _, told = call(capsys, "index", "build", str(corpus), "--out", str(index))
     assert code == 0
-    assert "1 records hold half of a surrogate pair" in told
+    assert "1 record holds half of a surrogate pair" in told
     code, _, told = call(
         capsys, "eval", str(data), "-w", "naive:k=1", "--corpus", str(index), "--db", str(database),
         "--reader", f"openai:{service.url}#{openai_api.MODEL}", "--samples", "2", "--name", "e",
         "-o", "seper.weight=uniform",
     )  # fmt: skip
     assert code == 0, told
-    assert "1 questions of" in told
+    assert "asked.jsonl: 1 question holds half of a surrogate pair" in told
     with Store.open(database) as store:
         assert store.experiments.progress("e").ok == 2
         items = store.experiments.items("e")

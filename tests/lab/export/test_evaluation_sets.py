@@ -69,8 +69,8 @@ def test_questions_without_an_answer_are_left_out_and_counted(
 ) -> None:
     asked = ("export", "ragas", "failing", "--out", str(tmp_path), *database)
     code, out, err = call(capsys, *asked)
-    assert (code, out) == (0, f"{tmp_path / 'naive.jsonl'}  1 questions\n")
-    assert "naive.jsonl: 1 questions without an answer are left out" in err
+    assert (code, out) == (0, f"{tmp_path / 'naive.jsonl'}  1 question\n")
+    assert "naive.jsonl: left out: 1 question without an answer" in err
     code, _, err = call(capsys, *asked)
     assert code == 2
     assert "is there already: give --overwrite" in err

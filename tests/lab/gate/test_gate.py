@@ -146,7 +146,7 @@ def test_seeds_confidence_and_power_are_told(database: Path) -> None:
     assert row.power.needed is not None
     assert row.power.needed < 30
     note = found.table().notes[0]
-    assert "confidence 0.95 over all 1 rows" in note
+    assert "confidence 0.95 over all 1 row" in note
     assert "seeds: same 1, first 0" in note
 
 

@@ -99,9 +99,9 @@ def test_self_ask_backs_off_by_the_entailment_of_the_suite() -> None:
 def test_a_failed_run_is_told_with_its_error() -> None:
     failed = {"status": "failed", "error": RunError(type="ReaderError", message="no model")}
     found = [{("naive", 1): answered("x", 0, 1, **failed), ("naive", 3): answered("x", 0, 1)}]
-    assert failures(found) == ["1 runs failed, the first with: no model"]
+    assert failures(found) == ["1 run failed, the first with: no model"]
     notes = tabulate(found, exact_match.build(), *failures(found), seed=0).notes
-    assert "1 runs failed, the first with: no model" in notes
+    assert "1 run failed, the first with: no model" in notes
 
 
 def test_the_real_reader_goes_through_all_workflows() -> None:

@@ -60,7 +60,7 @@ def test_a_run_goes_there_and_its_labels_come_back(
         "result": {"label": "yes"},
     }
     code, out, _ = call(capsys, "pull", "phoenix", "r1")
-    assert (code, out) == (0, f"1 labels of 1 runs in {where}: 1 new or changed\n")
+    assert (code, out) == (0, f"1 label of 1 run in {where}: 1 new or changed\n")
     code, out, _ = call(capsys, "labels", "r1", "--json")
     listed, agreed = json.loads(out)
     [row] = listed["rows"]
