@@ -75,7 +75,7 @@ class GeneratedWorld:
             elif (misses := misses + 1) == TRIES:
                 raise UsageError(
                     f"the world of seed {self.seed} holds {counted(len(found), 'question')} of "
-                    f"{counted(hops, 'hop')}, and {n} are asked for: give a smaller --limit"
+                    f"{counted(hops, 'hop')}, and {n:,} are asked for: give a smaller --limit"
                 )
         return list(found.values())
 

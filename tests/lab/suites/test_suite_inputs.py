@@ -70,5 +70,5 @@ def test_an_order_is_of_the_same_passages(inputs: SuiteInputs) -> None:
 
 
 def test_more_questions_than_the_world_holds(inputs: SuiteInputs) -> None:
-    with pytest.raises(UsageError, match=r"holds \d+ questions of 1 hops, and 1000000"):
+    with pytest.raises(UsageError, match=r"holds [\d,]+ questions of 1 hop, and 1,000,000"):
         inputs.questions(1, 1_000_000)
