@@ -27,7 +27,8 @@ LOCK_SECONDS = 60
 """Time limit for a writer that waits for other writers."""
 
 _WRITE = "hopscope_write"
-_BEGINNING = b"SQLite format 3\0"
+_SMALLEST = 512
+"""Bytes of the smallest page of a database."""
 _NO_PATH = (errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of paths that no file can have."""
 
@@ -174,13 +175,9 @@ class Database:
 
 
 def _is_other_file(path: Path) -> bool:
-    """Whether the file begins as no database does. SQLite takes one that is shorter than a page for
-    empty and would overwrite it."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        begins = file.read(len(_BEGINNING))
-    return bool(begins) and begins != _BEGINNING
+    """Whether the file is too short for a database: SQLite would take it for empty and overwrite
+    it. It is not read, since closing a file gives up all locks that this process has on it."""
+    return path.is_file() and 0 < path.stat().st_size < _SMALLEST
 
 
 def _of_values(error: Exception) -> bool:
