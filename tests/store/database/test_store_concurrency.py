@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 
 from hopscope.store.store import Store
 from tests.store.run_examples import a_run, counts, credits_of
@@ -81,3 +82,26 @@ def test_threads_share_a_store(store: Store) -> None:
         list(pool.map(lambda run_id: store.save(a_run(run_id)), ids))
     assert sorted(s.id for s in store.runs(None)) == sorted(ids)
     assert store.verify() == []
+
+
+def save_one(url: str, run_id: str) -> None:
+    with Store.open(url) as store:
+        store.save(a_run(run_id))
+
+
+def test_a_second_store_of_a_process_gives_up_no_lock_of_the_first(tmp_path: Path) -> None:
+    """Another process that ends would remove the log that the first store still writes to."""
+    url = str(tmp_path / "runs.db")
+    spawned = multiprocessing.get_context("spawn")
+    with Store.open(url) as first:
+        first.save(a_run("run-1"))
+        with Store.open(url) as second:
+            second.save(a_run("run-2"))
+            other = spawned.Process(target=save_one, args=(url, "run-3"))
+            other.start()
+            other.join()
+            assert other.exitcode == 0
+            assert Path(f"{url}-wal").exists()
+            first.save(a_run("run-4"))
+    with Store.open(url) as store:
+        assert {each.id for each in store.runs()} == {f"run-{n}" for n in range(1, 5)}
