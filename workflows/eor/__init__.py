@@ -9,8 +9,7 @@ Retrieval-Augmented Large Language Models, Findings of ACL 2024 (arXiv 2405.2068
 
     retrieve: one source after the other; rerank (@RR): one window after the other by the reader,
     or the whole list by a model of its own, as in the paper with Contriever; compress (@CP): a
-    summary by the reader. Nodes that a retriever does not need, or that an earlier retriever has
-    run already, are skipped.
+    summary by the reader. Nodes that are not needed, or have run already, are skipped.
 """
 
 from functools import partial
@@ -33,9 +32,7 @@ from hopscope.workflows.eor._ensemble import (
 from hopscope.workflows.eor.ballot import Voter
 from hopscope.workflows.eor.voting import Pooling, VotingRule
 
-PROMPT_FOLDERS = ("eor", "selection", "compressor", "meter")
-"""Where its prompts are: its own, and those of the stages in its pool."""
-
+PROMPT_FOLDERS = ("eor", "selection", "compressor", "meter")  # also of the stages in its pool
 NODES = ["retrieve", "rerank", "compress", "generate"]
 
 

@@ -8,8 +8,7 @@ Relevance via LLMs, Findings of ACL 2026 (arXiv 2406.11290).
                               └───────────────────────────┘  until the set stays, or `m` times
 
     ARs: pseudo_answer ── rank_relevance ── judge_utility
-    Ar:  pseudo_answer ── rank_utility
-    ARr: pseudo_answer ── rank_relevance ── rank_utility
+    Ar:  pseudo_answer ── rank_utility;  ARr: pseudo_answer ── rank_relevance ── rank_utility
     with `rouge_stop`: pseudo_answer ── answer, when two drafts are alike
 """
 
@@ -29,9 +28,7 @@ from hopscope.workflows.item._iterations import Start, Stop
 from hopscope.workflows.selection import choosing
 from hopscope.workflows.selection.choosing import Graph, State, Update, choose, record, stopped
 
-PROMPT_FOLDERS = ("selection",)
-"""Where its prompts are, other than in a folder of its own name."""
-
+PROMPT_FOLDERS = ("selection",)  # not in one of its own name
 Variant = Literal["As", "ARs", "Ar", "ARr"]
 Rerank = Literal["previous", "candidates"]
 
