@@ -99,6 +99,8 @@ class ByPrompt:
 
     def _surplus(self) -> list[Row]:
         """Remove the last rows as far as there is no memory for them."""
+        if self.positions <= self._area:
+            return []
         left = self._area
         kept: list[_Sequence] = []
         surplus: list[Row] = []

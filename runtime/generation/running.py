@@ -102,6 +102,8 @@ class RunningRows:
 
     def _due(self) -> list[Row]:
         """Waiting rows to read now."""
+        if not self._waiting:
+            return []
         if self._held.rows and not self._joins and self._missed < len(self._held.rows):
             return []
         chosen = self._fitting()

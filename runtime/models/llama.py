@@ -9,6 +9,7 @@ Source: LLaMA (Touvron et al. 2023, arXiv 2302.13971, section 2.2).
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -87,6 +88,13 @@ class _Seen(NamedTuple):
     """Added to the scores, broadcast to (row, head, new token, key): 0 for the keys that a new
     token sees. None: each sees itself and all before it."""
     cache: KeysAndValues
+    columns: int
+    """Last tokens of each row that attend."""
+
+    def last(self, columns: int) -> "_Seen":
+        """The part with so many last tokens of each row that attend."""
+        mask = self.mask if self.mask is None else self.mask[:, :, -columns:]
+        return self._replace(mask=mask, columns=columns)
 
 
 class _Block(NamedTuple):
@@ -118,6 +126,8 @@ class Llama:
         self._layers = [
             _Layer(config, number, weights) for number in range(config.num_hidden_layers)
         ]
+        # What the first layer projects depends on the token alone: positions turn it afterwards.
+        self._first = self._layers[0].sides(self._embedding)
         self.device = self._embedding.device
         self.dtype = self._embedding.dtype
         pairs = torch.arange(0, config.head_dim, 2, dtype=torch.float)
@@ -147,7 +157,10 @@ class Llama:
         by side.
         """
         counts = [part.ids.numel() for part in parts]
-        seen = [_Seen(len(part.ids), _mask(part, self.dtype), part.cache) for part in parts]
+        seen = [
+            _Seen(len(part.ids), _mask(part, self.dtype), part.cache, part.ids.shape[1])
+            for part in parts
+        ]
         # For all: a mask of each long part would take as much memory as its keys and values.
         earlier = _earlier(max(part.cache.tokens + part.ids.shape[1] for part in parts), self)
         tokens = sum(counts)
@@ -159,30 +172,37 @@ class Llama:
         angles = positions[:, None] * self._frequencies
         turn = torch.polar(torch.ones_like(angles), angles)[:, None]
         hidden = embedding(ids, self._embedding)
-        heads, size = self.config.num_attention_heads, self.config.head_dim
+        size = self.config.head_dim
         # All layers write to the same memory, since the system clears every new page.
         every = _Block(
             hidden,
             turn,
-            hidden.new_empty(len(hidden), 3 * heads, size),
-            hidden.new_empty(len(hidden), heads * size),
+            embedding(ids, self._first).unflatten(1, (-1, size)),
+            hidden.new_empty(len(hidden), self.config.num_attention_heads * size),
         )
         every.attended[tokens:] = 0
         blocks = every.split(together)
-        for layer in self._layers:
+        self._layers[0].turn(every)
+        for layer, following in pairwise(self._layers):
+            layer.attend(every.sides, seen, counts, earlier, every.attended[:tokens])
             for block in blocks:
-                layer.project(block)
-            layer.attend(every, seen, counts, earlier)
-            for block in blocks:
-                layer.add(block)
+                layer.add(block.hidden, block.attended)
+                following.project(block)
+        # The last layer gives keys and values of all tokens, and goes on with the wanted ones.
         kept = [
             own.view(*part.ids.shape, -1)[:, -part.keep :]
             for own, part in zip(hidden[:tokens].split(counts), parts, strict=True)
         ]
         wanted = [len(each) * each.shape[1] for each in kept]
         beyond = hidden.new_zeros(rounded(sum(wanted)) - sum(wanted), hidden.shape[1])
-        last = torch.cat([*(each.flatten(0, 1) for each in kept), beyond])
-        every_logits = self._logits(_normed(last, self.config.rms_norm_eps) * self._norm)
+        hidden = torch.cat([*(each.flatten(0, 1) for each in kept), beyond])
+        attended = hidden.new_zeros(len(hidden), every.attended.shape[1])
+        seen = [own.last(each.shape[1]) for own, each in zip(seen, kept, strict=True)]
+        last = self._layers[-1]
+        last.attend(every.sides, seen, counts, earlier, attended[: sum(wanted)])
+        for some in zip(hidden.split(together), attended.split(together), strict=True):
+            last.add(*some)
+        every_logits = self._logits(_normed(hidden, self.config.rms_norm_eps) * self._norm)
         logits = every_logits[: sum(wanted)].split(wanted)
         return [own.unflatten(0, each.shape[:2]) for own, each in zip(logits, kept, strict=True)]
 
@@ -212,37 +232,55 @@ class _Layer:
         self._gated = product(torch.cat([own("mlp.gate_proj"), own("mlp.up_proj")]) * after)
         self._down = product(own("mlp.down_proj"))
 
+    def sides(self, hidden: Tensor) -> Tensor:
+        """Queries, keys and values before they turn, (token, coordinate of all heads)."""
+        return self._side(_normed(hidden, self._epsilon))
+
     def project(self, block: _Block) -> None:
         """Write queries, keys and values."""
-        normed = _normed(block.hidden, self._epsilon)
-        heads = self._side(normed).unflatten(-1, (-1, self._head_dim))
-        view_as_complex(heads[:, : self._turning].unflatten(-1, (-1, 2))).mul_(block.turn)
-        block.sides[:] = heads
+        block.sides[:] = self.sides(block.hidden).unflatten(-1, (-1, self._head_dim))
+        self.turn(block)
 
-    def add(self, block: _Block) -> None:
-        """Add what the layer makes of what was attended."""
-        hidden = block.hidden
-        hidden += self._out(block.attended)
+    def turn(self, block: _Block) -> None:
+        """Turn queries and keys by their positions."""
+        pairs = block.sides[:, : self._turning].unflatten(-1, (-1, 2))
+        view_as_complex(pairs).mul_(block.turn)
+
+    def add(self, hidden: Tensor, attended: Tensor) -> None:
+        """Add to tokens what the layer makes of what they attended to, (token, coordinate)."""
+        hidden += self._out(attended)
         gate, up = self._gated(_normed(hidden, self._epsilon)).chunk(2, dim=-1)
         hidden += self._down(silu(gate).mul_(up))
 
     def attend(
-        self, every: _Block, seen: Sequence[_Seen], counts: list[int], earlier: Tensor
+        self,
+        sides: Tensor,
+        seen: Sequence[_Seen],
+        counts: list[int],
+        earlier: Tensor,
+        attended: Tensor,
     ) -> None:
-        """Write what the tokens of each part attend to; `counts` of them. See `_earlier`."""
+        """Write what the tokens of each part attend to.
+
+        Args:
+            sides: of all parts' tokens, `counts` of them, and of some that are nobody's.
+            earlier: see `_earlier`.
+            attended: (token, coordinate), of the tokens that attend.
+        """
         # Each side is (1, head, token, coordinate).
-        tokens = sum(counts)
-        heads = every.sides[:tokens].transpose(0, 1)[None]
-        sides = heads.tensor_split((self._heads, self._turning), dim=1)
-        attended = []
-        parts = zip(*(side.split(counts, dim=2) for side in sides), seen, strict=True)
-        for query, key, value, (rows, mask, cache) in parts:
+        heads = sides[: sum(counts)].transpose(0, 1)[None]
+        each_side = heads.tensor_split((self._heads, self._turning), dim=1)
+        found = []
+        parts = zip(*(side.split(counts, dim=2) for side in each_side), seen, strict=True)
+        for query, key, value, (rows, mask, cache, columns) in parts:
             if rows > 1:
                 query, key, value = (_in_rows(side, rows) for side in (query, key, value))
             keys, values = cache.update(key, value, self._number)
-            found = _attended(query, keys, values, mask, earlier, self._head_dim**-0.5)
-            attended.append(found if rows == 1 else found.flatten(0, 1)[None])
-        torch.cat(attended, dim=1, out=every.attended[:tokens].view(1, tokens, self._heads, -1))
+            own = _attended(
+                query[:, :, -columns:], keys, values, mask, earlier, self._head_dim**-0.5
+            )
+            found.append(own if rows == 1 else own.flatten(0, 1)[None])
+        torch.cat(found, dim=1, out=attended.view(1, len(attended), self._heads, -1))
 
 
 def _in_rows(side: Tensor, rows: int) -> Tensor:

@@ -19,7 +19,7 @@ from hopscope.runtime.corpora import hopland
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.generation.caches.roomy import RoomyCache
 from hopscope.runtime.generation.forwarding import Forwarder
-from hopscope.runtime.models import llama
+from hopscope.runtime.models import linear, llama
 from hopscope.runtime.models.fast_tokenizer import FastTokenizer
 from hopscope.runtime.models.parts import Part
 from hopscope.runtime.readers import hf, tiny
@@ -148,15 +148,45 @@ def test_long_parts_share_a_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     model = llama.load(next(iter(tiny.FOLDERS.values())), device="cpu")
     masks: dict[int, torch.UntypedStorage] = {}
 
-    def watched(*sides: torch.Tensor, attn_mask: torch.Tensor, scale: float) -> torch.Tensor:
-        memory = attn_mask.untyped_storage()
-        masks[memory.data_ptr()] = memory
+    def watched(
+        *sides: torch.Tensor, attn_mask: torch.Tensor | None = None, scale: float
+    ) -> torch.Tensor:
+        if attn_mask is not None:
+            memory = attn_mask.untyped_storage()
+            masks[memory.data_ptr()] = memory
         return scaled_dot_product_attention(*sides, attn_mask=attn_mask, scale=scale)
 
     monkeypatch.setattr(llama, "scaled_dot_product_attention", watched)
     with torch.inference_mode():
         model.together([Part(torch.arange(n)[None], None, RoomyCache()) for n in (700, 650, 600)])
+    assert masks
     assert sum(memory.nbytes() for memory in masks.values()) < 600 * 600 * 4
+
+
+def test_the_last_layer_goes_on_with_wanted_tokens_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a prompt only the last token is drawn from: most of the last layer was in vain."""
+    model = llama.load(next(iter(tiny.FOLDERS.values())), device="cpu")
+    layers = model.config.num_hidden_layers
+    added: list[int] = []
+    add = llama._Layer.add
+
+    def watched(layer: Any, hidden: torch.Tensor, attended: torch.Tensor) -> None:
+        added.append(len(hidden))
+        add(layer, hidden, attended)
+
+    monkeypatch.setattr(llama._Layer, "add", watched)
+    caches = [RoomyCache(), RoomyCache()]
+    tokens = (300, 200)
+    with torch.inference_mode():
+        model.together(
+            [
+                Part(torch.arange(n)[None], None, cache)
+                for n, cache in zip(tokens, caches, strict=True)
+            ]
+        )
+    assert sum(added[:-1]) == (layers - 1) * linear.rounded(sum(tokens))
+    assert added[-1] == linear.rounded(len(tokens))
+    assert [cache.tokens for cache in caches] == [*tokens]
 
 
 @pytest.mark.parametrize("folder", tiny.FOLDERS.values(), ids=tiny.FOLDERS)
