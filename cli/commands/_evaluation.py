@@ -37,6 +37,8 @@ class Execution(NamedTuple):
     json: bool
     prices: Path | None = None
     """A table of prices, whose rows stand before the shipped ones."""
+    trace_content: bool = True
+    """Whether spans carry questions, prompts, passages and answers."""
 
     def price(self, reader: str) -> Price:
         return prices(self.prices).of(reader)
@@ -60,6 +62,7 @@ def execute(plan: ExperimentPlan, options: Execution) -> int:
                 code_files.known(),
                 questions=-(-len(plan.entries) * len(plan.arms) // workers.number),
                 workers=workers.number,
+                trace_content=options.trace_content,
             )
         )
         only = 1 if options.dry_run else None

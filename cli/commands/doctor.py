@@ -1,8 +1,6 @@
 """`hopscope doctor`: list installed and missing packages."""
 
-import os
 import platform
-from urllib.parse import urlsplit, urlunsplit
 
 from hopscope.api.views import render
 from hopscope.cli.options.places import Database, Json
@@ -68,17 +66,10 @@ def _java() -> tuple[str, str, str]:
 
 
 def _collector() -> tuple[str, str, str]:
-    from hopscope.tracing.spans.telemetry import sends_spans
+    from hopscope.tracing.spans.telemetry import collector
 
-    disabled = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if disabled or not sends_spans():
-        return "spans sent to", "off", "nowhere"
-    stated = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or os.environ.get(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", ""
-    )
-    parts = urlsplit(stated)
-    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    return "spans sent to", "ok", shown or "the default collector on this machine"
+    found = collector()
+    return ("spans sent to", "ok", found) if found else ("spans sent to", "off", "nowhere")
 
 
 def _database(location: str | None) -> tuple[str, str, str]:

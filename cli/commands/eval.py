@@ -20,7 +20,7 @@ from hopscope.cli.options.models import (
     ReaderSpec,
     ThinkingSpec,
 )
-from hopscope.cli.options.places import Database, Json
+from hopscope.cli.options.places import Database, Json, TraceContent
 from hopscope.cli.options.sample import Order
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ OF_THIS_COMMAND = frozenset(
         "address",
         "retry_failed",
         "dry_run",
+        "trace_content",
         "db",
         "json",
     }
@@ -227,6 +228,7 @@ def eval_command(
     max_cost: of.MaxCost = None,
     prices: of.PricesFile = None,
     dry_run: DryRun = False,
+    trace_content: TraceContent = True,
     db: Database = None,
     json: Json = False,
 ) -> None:
@@ -251,6 +253,7 @@ def eval_command(
         db,
         json,
         prices=prices,
+        trace_content=trace_content,
     )
     plan: planning.ExperimentPlan | None = None
     try:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from hopscope.api.views import render
 from hopscope.cli.options.help import PLACES
 
 Database = Annotated[
@@ -28,12 +29,27 @@ TraceFile = Annotated[
         rich_help_panel=PLACES,
     ),
 ]
+
+
+def _tell_collector(context: typer.Context, content: bool) -> bool:
+    """Say where texts go if the environment alone sends them: it may have been set for others."""
+    from hopscope.tracing.spans.telemetry import captures_content, collector
+
+    if content and not context.resilient_parsing and captures_content() and (to := collector()):
+        render.note(
+            f"spans with questions, prompts, passages and answers go to {to}, which "
+            "OTEL_* variables name; --no-trace-content leaves out the texts"
+        )
+    return content
+
+
 TraceContent = Annotated[
     bool,
     typer.Option(
         "--trace-content/--no-trace-content",
         help="Include questions, prompts, passages and answers in spans.",
         envvar="HOPSCOPE_TRACE_CONTENT",
+        callback=_tell_collector,
         rich_help_panel=PLACES,
     ),
 ]

@@ -43,6 +43,8 @@ class ItemRunnerFactory:
     """Number of items that its worker can expect."""
     workers: int = 1
     """Number of workers that share the machine."""
+    trace_content: bool = True
+    """Whether spans carry questions, prompts, passages and answers."""
 
     @contextmanager
     def __call__(self) -> Iterator["ItemRunner"]:
@@ -64,7 +66,7 @@ class ItemRunnerFactory:
                 retriever=retrieval.retriever(corpus, reader, seed=settings.seed),
                 entailment=judge,
                 seed=settings.seed,
-                capture_content=captures_content(),
+                capture_content=self.trace_content and captures_content(),
             )
             runner = ItemRunner(
                 self.name, deps, reader, judge, measuring(settings), at_once=at_once

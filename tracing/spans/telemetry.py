@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from hopscope.runtime.texts.storable import line
+
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _HIDING = (
     "OPENINFERENCE_HIDE_INPUTS",
@@ -51,6 +53,16 @@ def sends_spans(env: Mapping[str, str] = os.environ) -> bool:
     if "otlp" in exporters:
         return True
     return exporters == [""] and any(_setting(env, name) for name in _ENDPOINTS)
+
+
+def collector(env: Mapping[str, str] = os.environ) -> str | None:
+    """Where spans are sent, to be printed: without names and passwords. None: nowhere."""
+    if _setting(env, "OTEL_SDK_DISABLED") == "true" or not sends_spans(env):
+        return None
+    stated = next(filter(None, (env.get(name, "").strip() for name in _ENDPOINTS)), "")
+    scheme, slashes, rest = stated.rpartition("//")
+    place = rest.rpartition("@")[2].partition("?")[0]
+    return line(scheme + slashes + place) or "the default collector on this machine"
 
 
 def sends_logs(env: Mapping[str, str] = os.environ) -> bool:

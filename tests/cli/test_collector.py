@@ -1,0 +1,60 @@
+"""Spans for a collector that the environment names, perhaps for other programs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hopscope.tracing.spans.telemetry import collector
+from tests import models
+from tests.servers import openai_api
+from tests.servers.otlp import Received, http_receiver
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+SENT = "go to http://127.0.0.1"
+
+
+@pytest.mark.parametrize("without", [(), ("--no-trace-content",)], ids=["texts", "no texts"])
+def test_eval_says_where_texts_go_and_can_leave_them_out(
+    without: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The variables alone sent questions, prompts and passages without a word, and `eval` knew no
+    `--no-trace-content`. A reader on a server spares the workers a model library."""
+    service = openai_api.Service(models.tiny_llama(tmp_path / "llama"))
+    with http_receiver() as received, openai_api.running(service):
+        command = [sys.executable, "-m", "hopscope.cli", "eval", "hopland:dev", "-w", "naive"]
+        command += ["--limit", "2", "--meter", "none", "--workers", "2", "--name", "e", *without]
+        command += ["--reader", f"openai:{service.url}#{openai_api.MODEL}"]
+        told = subprocess.run(
+            [*command, "--db", str(tmp_path / "db")],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env=os.environ | {ENDPOINT: received.url},
+        )
+    assert told.returncode == 0, told.stderr
+    assert len(received.spans) >= 2
+    assert (SENT in told.stderr) == holds_prompts(received) == (not without)
+
+
+def holds_prompts(received: Received) -> bool:
+    return b"Question:" in received.content
+
+
+@pytest.mark.parametrize(
+    ("variables", "shown"),
+    [
+        ({}, None),
+        ({ENDPOINT: "http://a:s3cret@h:4318/x?key=s3cret"}, "http://h:4318/x"),
+        ({ENDPOINT: "a:s3cret@h:4317"}, "h:4317"),
+        ({ENDPOINT: "http://[::1", "OTEL_SDK_DISABLED": "true"}, None),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t", ENDPOINT: "http://h"}, "http://t"),
+        ({ENDPOINT: "http://[::1\u202e"}, "http://[::1"),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, "the default collector on this machine"),
+        ({ENDPOINT: "http://h", "OTEL_TRACES_EXPORTER": "none"}, None),
+    ],
+)
+def test_the_place_is_shown_without_secrets(variables: dict[str, str], shown: str | None) -> None:
+    assert collector(variables) == shown
