@@ -17,11 +17,12 @@ computes with transformers' own model, so that the sides differ only in what the
 transformers' continuous batching puts the tokens of all rows in one sequence. With attention of
 torch, all that there is on a processor, each of them is compared with the keys of all rows, and a
 mask takes away the others' afterwards. Its defaults are meant for large GPUs, so it has settings
-here that were the fastest of several; `batching_jobs` says what is asked. Its log-probabilities
+here that were among the fastest of six; `batching_jobs` says what is asked. Its log-probabilities
 are those after temperature, here 1; it gives no entropies, and has one seed for all requests.
 
 A token is forwarded by a pass, padding included. A pair is a token that is compared with a key,
-masked ones included. Memory is the peak above what was there before a turn, in the first round.
+masked ones included. Memory is the peak above what was there before a turn, in the first round: a
+rough figure, since a process does not give back all that it frees.
 """
 
 import ctypes
@@ -100,8 +101,8 @@ def measure(bench: Benchmark, *, prompts: int, rounds: int, layers: int, width: 
     bench = bench._replace(spec=f"hf:{folder}")
     reader, bare, copying = bench.reader(), bench.reader(bare=True), bench.reader()
     near = bench.reader()
-    copying._decoder._prefill._caches._in_place = False
-    near._decoder._prefill.alone = None
+    copying._decoder._prefill._caches._in_place = False  # as for a compiled model
+    near._decoder._prefill.alone = None  # as in half precision
     readers = {
         OURS: reader,
         "no prefix tree": bare,
