@@ -21,7 +21,8 @@ def parts() -> Iterator[dict[str, ModuleType]]:
     known = set(sys.modules)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
-        yield {name: import_module(f"peer_parts.{name}") for name in ("rounds", "gpu_estimate")}
+        names = ("rounds", "gpu_estimate", "batching_jobs")
+        yield {name: import_module(f"peer_parts.{name}") for name in names}
     for name in set(sys.modules) - known:
         if name.startswith(OWN):
             del sys.modules[name]
@@ -51,6 +52,11 @@ def test_a_pass_takes_the_longer_of_moving_weights_and_computing(
     gpu = estimate.Gpu("slow", 4.0, 8.0)
     assert estimate._seconds(gpu, 10, 2, 1) == 10
     assert estimate._seconds(gpu, 10, 2, 5) == 25
+
+
+def test_a_common_beginning_is_read_once(parts: dict[str, ModuleType]) -> None:
+    """By hand: 4 tokens, then 1 after two shared ones, then 2 of another beginning."""
+    assert parts["batching_jobs"].needed([[1, 2, 3, 4], [7, 8], [1, 2, 5]]) == 7
 
 
 @pytest.mark.skipif(find_spec("flashrag") is not None, reason="FlashRAG is installed here")
