@@ -9,7 +9,7 @@ from torch import Tensor
 from hopscope.runtime.errors import ReaderError
 from hopscope.runtime.generation.draft import Draft
 from hopscope.runtime.generation.prefixes import Tokens
-from hopscope.runtime.generation.sampling import close_calls, distribution, draw, uniform
+from hopscope.runtime.generation.sampling import Chance, close_calls, distribution, draw
 
 AHEAD = 32
 """Tokens for which a running draft has room. Where replies are longer and there is no more memory,
@@ -89,9 +89,9 @@ def _steps(
     check_finite(entropies)
     own = logprobs[torch.tensor(places, device=logits.device)]
     temperatures = [draft.temperature for draft in drafts]
-    uniforms = [uniform(draft.stream, draft.steps) for draft in drafts]
-    drawn = draw(own, temperatures, uniforms)
-    close = set(close_calls(own, temperatures, uniforms, drawn)) if judging else set()
+    chances = [Chance(draft.stream, draft.steps) for draft in drafts]
+    drawn = draw(own, temperatures, chances)
+    close = set(close_calls(own, temperatures, chances)) if judging else set()
     for number, draft in enumerate(drafts):
         if draft.given:
             drawn[number] = draft.given[0]

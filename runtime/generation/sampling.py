@@ -1,17 +1,26 @@
 """Draws tokens, each sample from its own random stream.
 
-Invariant: step `t` of a sample is decided by one number that depends on the request's seed, the
-prompt, the sample's index and `t` alone. Neither the batch a sample is computed in nor the number
-of its siblings changes it, and there is no generator whose state could be disturbed.
+Invariant: step `t` of a sample is decided by numbers that depend on the request's seed, the prompt,
+the sample's index and `t` alone. Neither the batch a sample is computed in nor the number of its
+siblings changes them, and there is no generator whose state could be disturbed.
 
 The other rows of a batch change how a row is rounded, and near a tie rounding decides.
 `close_calls` tells these draws, so that they can be decided by numbers of the row alone. Then the
 tokens of a sample do not depend on its company, as long as rounding stays within its bound.
+
+One number is placed in the cumulative distribution. Where it meets a rare token, all rare tokens
+draw lots, by the Gumbel-max trick: a large vocabulary has thousands of them, and rounding moves
+their places in the distribution by more than their probabilities, but seldom the greatest lot.
+
+Source: Gumbel-max (Maddison, Tarlow & Minka 2014, A* Sampling, section 2).
 """
 
 import hashlib
 from collections.abc import Sequence
+from math import exp, log
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +31,8 @@ ROUNDING = 1e-4
 The embedded reader's changed by 2e-6 at most."""
 TYPICAL_ROUNDING = 1e-5
 """Bound for its root mean square over tokens, several times what it was."""
+RARE = 1e-3
+"""Probability below which a token is rare."""
 
 
 def stream_key(seed: int, prompt_ids: Sequence[int], index: int) -> bytes:
@@ -29,10 +40,25 @@ def stream_key(seed: int, prompt_ids: Sequence[int], index: int) -> bytes:
     return hashlib.sha256(f"{seed}/{index}/{','.join(map(str, prompt_ids))}".encode()).digest()
 
 
-def uniform(stream: bytes, step: int) -> float:
-    """The stream's number for a step, in [0, 1)."""
-    bits = hashlib.sha256(stream + step.to_bytes(8, "big")).digest()[:8]
-    return (int.from_bytes(bits, "big") >> 11) / 2.0**53
+class Chance(NamedTuple):
+    """The random numbers of a step of a sample."""
+
+    stream: bytes
+    step: int
+
+    @property
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+        return (int.from_bytes(self._bits[:8], "big") >> 11) / 2.0**53
+
+    def lots(self, count: int) -> Tensor:
+        """Independent numbers of Gumbel's distribution, (number,)."""
+        raw = np.random.Philox(key=int.from_bytes(self._bits[8:24], "big")).random_raw(count)
+        return torch.from_numpy(-np.log(-np.log(((raw >> 12) + 0.5) / 2.0**52)))
+
+    @property
+    def _bits(self) -> bytes:
+        return hashlib.sha256(self.stream + self.step.to_bytes(8, "big")).digest()
 
 
 def distribution(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -41,9 +67,10 @@ def distribution(logits: Tensor) -> tuple[Tensor, Tensor]:
     return logprobs, torch.special.entr(logprobs.exp()).sum(dim=-1)
 
 
-def draw(logprobs: Tensor, temperatures: Sequence[float], uniforms: Sequence[float]) -> Tensor:
+def draw(logprobs: Tensor, temperatures: Sequence[float], chances: Sequence[Chance]) -> Tensor:
     """A token for each row of `logprobs`: the likeliest at temperature 0, else the one at which
-    the cumulative distribution passes the row's uniform number."""
+    the cumulative distribution passes the row's uniform number, if that is not rare; else the rare
+    one with the greatest sum of log-probability and lot."""
     greedy = logprobs.argmax(dim=-1)
     sampled = [row for row, temperature in enumerate(temperatures) if temperature > 0]
     if not sampled:
@@ -54,26 +81,33 @@ def draw(logprobs: Tensor, temperatures: Sequence[float], uniforms: Sequence[flo
     rows = rows.double()
     rows -= rows.amax(dim=-1, keepdim=True)
     rows /= rows.new_tensor([[temperatures[row]] for row in sampled])
-    cumulative = rows.exp().cumsum(dim=-1)
+    weights = rows.exp()
+    cumulative = weights.cumsum(dim=-1)
     total = cumulative[:, -1:].contiguous()
-    drawn = torch.searchsorted(
-        cumulative, total * total.new_tensor([[uniforms[row]] for row in sampled]), right=True
-    )
+    wanted = total.new_tensor([[chances[row].uniform] for row in sampled])
+    drawn = torch.searchsorted(cumulative, total * wanted, right=True)
     # Rounding can carry the product up to the total: then take the last token that adds to it.
     last = torch.searchsorted(cumulative, total)
-    greedy[sampled] = torch.minimum(drawn, last).squeeze(-1).to(greedy.device)
+    drawn = torch.minimum(drawn, last)
+    rare = weights.gather(-1, drawn) < RARE * total
+    for place in rare.flatten().nonzero().flatten().tolist():
+        among = weights[place] < RARE * total[place]
+        lots = chances[sampled[place]].lots(len(among)).to(rows.device)
+        drawn[place] = (rows[place] + lots).masked_fill(~among, -torch.inf).argmax()
+    greedy[sampled] = drawn.squeeze(-1).to(greedy.device)
     return greedy
 
 
 def close_calls(
-    logprobs: Tensor, temperatures: Sequence[float], uniforms: Sequence[float], drawn: Tensor
+    logprobs: Tensor, temperatures: Sequence[float], chances: Sequence[Chance]
 ) -> list[int]:
     """The rows whose token, as drawn by `draw`, could be another one by rounding.
 
     At temperature 0 the likeliest two may change places. Else the uniform number may fall to the
     other side of a bound between two tokens in the cumulative distribution. The rounding of
     different tokens is about independent, so it moves a bound by about the root of the sum of
-    their squared probabilities, times that of one.
+    their squared probabilities, times that of one. Between two rare tokens a bound decides nothing,
+    but their greatest lots may change places, and a token may become rare.
     """
     greedy = [row for row, temperature in enumerate(temperatures) if temperature <= 0]
     sampled = [row for row, temperature in enumerate(temperatures) if temperature > 0]
@@ -84,15 +118,32 @@ def close_calls(
         close += [row for row, is_near in zip(greedy, near.tolist(), strict=True) if is_near]
     if sampled:
         heat = torch.tensor([[temperatures[row]] for row in sampled])
-        wanted = torch.tensor([[uniforms[row]] for row in sampled], dtype=torch.float64)
-        rows = torch.softmax(logprobs[sampled].cpu().double() / heat, dim=-1)
-        until = rows.cumsum(dim=-1)
-        token = drawn[sampled].cpu()[:, None]
-        above = until.gather(-1, token)
-        below = above - rows.gather(-1, token)
-        moved = TYPICAL_ROUNDING / heat * rows.square().sum(dim=-1, keepdim=True).sqrt()
+        wanted = torch.tensor([[chances[row].uniform] for row in sampled], dtype=torch.float64)
+        shares = torch.softmax(logprobs[sampled].cpu().double() / heat, dim=-1)
+        until = shares.cumsum(dim=-1)
+        place = torch.searchsorted(until, wanted, right=True).clamp_max(shares.shape[-1] - 1)
+        share, above = shares.gather(-1, place), until.gather(-1, place)
+        below = above - share
+        moved = TYPICAL_ROUNDING / heat * shares.square().sum(dim=-1, keepdim=True).sqrt()
         near_above = (above - wanted <= moved) & (above < 1 - moved)
         near_below = (wanted - below <= moved) & (below > moved)
-        near = (near_above | near_below).squeeze(-1)
-        close += [row for row, is_near in zip(sampled, near.tolist(), strict=True) if is_near]
+        becomes = (share.log() - log(RARE)).abs() <= 2 * ROUNDING / heat
+        near = ((near_above | near_below) & (share >= RARE) | becomes).flatten().tolist()
+        for number in (share < RARE).flatten().nonzero().flatten().tolist():
+            bounds = torch.stack([until[number], until[number] - shares[number]])
+            gaps = (bounds[:, shares[number] >= RARE] - wanted[number]).abs()
+            near[number] |= bool((gaps <= moved[number]).any()) or _close_lots(
+                shares[number], chances[sampled[number]], 2 * ROUNDING / float(heat[number])
+            )
+        close += [row for row, is_near in zip(sampled, near, strict=True) if is_near]
     return close
+
+
+def _close_lots(shares: Tensor, chance: Chance, apart: float) -> bool:
+    """Whether the greatest lot among rare tokens of these probabilities, (token,), could be
+    another's where two log-probabilities move apart by so much."""
+    sums = shares.log() + chance.lots(len(shares))
+    sums = sums.masked_fill(shares >= RARE * exp(apart), -torch.inf)
+    [first, *others] = sums.topk(min(2, len(sums))).values.tolist()
+    may_be_common = bool(shares[sums.argmax()] >= RARE * exp(-apart))
+    return may_be_common or any(first - other <= apart for other in others)

@@ -14,7 +14,7 @@ from hopscope.runtime.corpora import hopland
 from hopscope.runtime.errors import ContextOverflowError
 from hopscope.runtime.generation import rows
 from hopscope.runtime.generation.caches.roomy import RoomyCache
-from hopscope.runtime.generation.sampling import distribution, draw, stream_key, uniform
+from hopscope.runtime.generation.sampling import Chance, distribution, draw, stream_key
 from hopscope.runtime.prompting import prompts
 from hopscope.runtime.readers import tiny
 from hopscope.runtime.types import Generation, GenerationRequest, ScoreRequest
@@ -46,7 +46,7 @@ class Naive:
         sample = Sample((), [], [], None)
         for step in range(request.max_tokens):
             logprobs, entropies = distribution(self.after((*prompt, *sample.ids))[None])
-            token = int(draw(logprobs, [request.temperature], [uniform(stream, step)])[0])
+            token = int(draw(logprobs, [request.temperature], [Chance(stream, step)])[0])
             if token in self.reader._end_ids:
                 return sample._replace(end_logprob=float(logprobs[0, token]))
             sample.logprobs.append(float(logprobs[0, token]))

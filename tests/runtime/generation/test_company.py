@@ -75,19 +75,85 @@ def test_in_half_precision_nothing_is_computed_again(tmp_path: Any) -> None:
     assert reader._decoder.running()._alone is None
 
 
-def test_a_close_call_is_told() -> None:
+class At(sampling.Chance):
+    """A chance whose uniform number is the step."""
+
+    @property
+    def uniform(self) -> float:
+        return float(self.step)
+
+
+def at(*uniforms: float) -> list[sampling.Chance]:
+    return [At(b"", number) for number in uniforms]
+
+
+def test_a_close_call_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tokens of .5, .3 and .2; a bound moves by TYPICAL_ROUNDING * sqrt(.38)."""
+    monkeypatch.setattr(At, "lots", lambda _, count: torch.zeros(count).double())
     logprobs = torch.tensor([[0.5, 0.3, 0.2]]).log().repeat(6, 1)
     logprobs[5, 1] = logprobs[5, 0] - sampling.ROUNDING
     moved = sampling.TYPICAL_ROUNDING * 0.38**0.5
-    uniforms = [0.5 + 0.9 * moved, 0.5 + 1.1 * moved, 0.8 - 0.9 * moved, 1 - 1e-9, 0.5, 0.5]
+    chances = at(0.5 + 0.9 * moved, 0.5 + 1.1 * moved, 0.8 - 0.9 * moved, 1 - 1e-9, 0.5, 0.5)
     temperatures = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
-    drawn = draw(logprobs, temperatures, uniforms)
-    assert drawn.tolist() == [1, 1, 1, 2, 0, 0]
-    assert sorted(close_calls(logprobs, temperatures, uniforms, drawn)) == [0, 2, 5]
-    first = draw(logprobs[:1], [1.0], [1e-9])
-    assert close_calls(logprobs[:1], [1.0], [1e-9], first) == []  # nothing is below it
-    assert close_calls(logprobs[:, :1], [0.0] * 6, uniforms, torch.zeros(6).long()) == []
+    assert draw(logprobs, temperatures, chances).tolist() == [1, 1, 1, 2, 0, 0]
+    assert sorted(close_calls(logprobs, temperatures, chances)) == [0, 2, 5]
+    assert close_calls(logprobs[:1], [1.0], at(1e-9)) == []  # nothing is below it
+    assert close_calls(logprobs[:, :1], [0.0] * 6, chances) == []
+
+
+RARE = sampling.RARE
+"""Rare tokens are 1, 2, 4 and, just so, 6; 5 is just not."""
+SHARES = [0.5, RARE / 4, RARE / 2, 0.3, RARE / 2, RARE * (1 + 1e-6), RARE * (1 - 1e-6)]
+
+
+@pytest.mark.parametrize(
+    ("uniform", "lots", "drawn", "close"),
+    [
+        (0.5 + 0.6 * RARE, [9, 0, 0, 9, 3, 0, 0], 4, False),  # met 2, but 4 has the greatest lot
+        (0.5 + 0.25 * RARE, [0, 0, 3, 0, 0, 0, 0], 2, False),  # on the bound of two rare ones
+        (0.5 + 0.6 * RARE, [0, 0, 3, 0, 3 + 1e-5, 0, 0], 4, True),  # their lots are near
+        (0.5 + 1e-9, [0, 0, 3, 0, 0, 0, 0], 2, True),  # beside the bound of a common one
+        (0.5 + 0.6 * RARE, [0, 0, 0, 0, 0, 0, 3], 6, True),  # the lot of one that may be common
+        (0.5 + 0.6 * RARE, [0, 0, 0, 0, 0, 8, 0], 6, True),  # one that may be rare has a greater
+        (1 - 0.1 * RARE, [0, 0, 3, 0, 0, 0, 0], 0, True),  # met one that may be common
+    ],
+)
+def test_rare_tokens_draw_lots(
+    uniform: float, lots: list[float], drawn: int, close: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(At, "lots", lambda *_: torch.tensor(lots).double())
+    shares = torch.tensor(SHARES).double()
+    shares[0] += 1 - shares.sum()
+    moved = 0 if uniform > 0.9 else float(shares[0]) - 0.5
+    logprobs, chances = shares.log()[None], at(uniform + moved)
+    if uniform < 0.9:
+        assert draw(logprobs, [1.0], chances).tolist() == [drawn]
+    assert bool(close_calls(logprobs, [1.0], chances)) == close
+
+
+def test_every_token_is_drawn_by_its_probability() -> None:
+    """Rare ones, too."""
+    logits = torch.tensor([3.0, 0, *[-4.5] * 40, *[-5.5] * 40])
+    logprobs = (logits - logits.logsumexp(0))[None]
+    count = 200_000
+    chances = [sampling.Chance(b"stream", step) for step in range(count)]
+    drawn = draw(logprobs.expand(count, -1), [1.0] * count, chances)
+    shares = logprobs[0].exp()
+    assert int((shares < sampling.RARE).sum()) == 80
+    for tokens in (slice(0, 1), slice(1, 2), slice(2, 42), slice(42, 82)):
+        wanted = float(shares[tokens].sum())
+        found = sum(int((drawn == token).sum()) for token in range(82)[tokens]) / count
+        assert abs(found - wanted) < 4.2 * (wanted * (1 - wanted) / count) ** 0.5
+
+
+def test_of_a_large_vocabulary_few_draws_are_close() -> None:
+    """One of 70 was, and a close one reads its whole prompt again: its bounds lie nearer to each
+    other than rounding moves them."""
+    generator = torch.Generator().manual_seed(0)
+    logits = 2.5 * torch.randn(2000, 32_000, generator=generator)
+    chances = [sampling.Chance(b"stream", step) for step in range(2000)]
+    close = close_calls(torch.log_softmax(logits, dim=-1), [1.0] * 2000, chances)
+    assert len(close) <= 3
 
 
 @pytest.mark.parametrize(
