@@ -10,6 +10,8 @@ from hopscope.runtime.types import Passage, Question
 from hopscope.store.experiments.records import DatasetEntry
 
 Fields = Mapping[str, Any]
+LARGEST = 1000
+"""Of whole numbers, which count hops; databases have bounds, too."""
 
 
 def entry(
@@ -56,12 +58,14 @@ def identity(record: Fields, key: str) -> str:
 
 
 def whole(record: Fields, key: str) -> int | None:
-    """A whole number from 1, or None."""
+    """A whole number from 1 to `LARGEST`, or None."""
     value = record.get(key)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise Malformed(f"{key!r} is {_named(value)}; it must be a whole number from 1")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST:
+        raise Malformed(
+            f"{key!r} is {_named(value)}; it must be a whole number from 1 to {LARGEST:,}"
+        )
     return value
 
 

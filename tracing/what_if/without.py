@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import whole_number
 from hopscope.runtime.types import MeasuredAnswers, Measurement, Run
 from hopscope.tracing.games.coalitions import Coalition, Coalitions, MissingEvidence
 from hopscope.tracing.games.frozen import (
@@ -71,14 +72,14 @@ def parts(run: Run, names: Iterable[str | int]) -> Parts:
                     f"brought and a model was shown: {every or 'there are none'}"
                 )
             keys += found
-        elif not name.isdecimal() or int(name) not in [step.index for step in run.steps]:
+        elif (step := whole_number(name)) not in [each.index for each in run.steps]:
             last = run.steps[-1].index if run.steps else None
             raise UsageError(
                 f"{name!r} names no step of the run: give a number from 0 to {last}, or "
                 f"{PASSAGE}KEY for a passage"
             )
         else:
-            steps.append(int(name))
+            steps.append(step)
     return Parts(tuple(dict.fromkeys(steps)), tuple(dict.fromkeys(keys)))
 
 
