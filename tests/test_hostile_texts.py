@@ -21,7 +21,7 @@ from hopscope.cli.commands.parts import config
 from hopscope.cli.options import configuration
 from hopscope.lab.dataset import topics, trec_run
 from hopscope.lab.datasets import musique
-from hopscope.lab.gate import report as gate_report
+from hopscope.lab.table_forms import markdown
 from hopscope.runtime import code_files, key_lists, shortening
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.corpora.records.chunks import Chunking
@@ -163,7 +163,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
         for opening in ("", "a:k=", "k=")
     ],
     "lab.datasets.musique": lambda text: musique._SHAPE.match(text),
-    "lab.gate.report": lambda text: gate_report.REFERENCES.sub("", text),
+    "lab.table_forms.markdown": lambda text: markdown._escape(text),
     "runtime.code_files": recorded,
     "runtime.specs": spec,
     "view.links": lambda text: links.of_run({"step": text}),
