@@ -124,9 +124,9 @@ def _open_streams() -> None:
 def _tell(message: str) -> None:
     from hopscope.api.views.render import note
     from hopscope.runtime.code_files import shown
-    from hopscope.runtime.texts.storable import storable
+    from hopscope.runtime.texts.storable import bounded, storable
 
-    note(shown(storable(message)))
+    note(bounded(shown(storable(message))))
 
 
 def _write_out() -> None:

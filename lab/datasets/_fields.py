@@ -6,10 +6,13 @@ from typing import Any
 from hopscope.lab.datasets import Judged, Malformed
 from hopscope.runtime.corpora.layouts import hotpotqa
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
+from hopscope.runtime.texts.storable import brief
 from hopscope.runtime.types import Passage, Question
 from hopscope.store.experiments.records import DatasetEntry
 
 Fields = Mapping[str, Any]
+NAMED = 60
+"""Characters of a wrong value that an error repeats."""
 LARGEST = 1000
 """Of whole numbers, which count hops; databases have bounds, too."""
 
@@ -147,4 +150,4 @@ def _named(value: object) -> str:
     if isinstance(value, str) and not value.strip():
         return "an empty text"
     names = {str: "a text", dict: "an object", list: "a list", bool: "true or false"}
-    return names.get(type(value), f"{value!r}")
+    return names.get(type(value), brief(repr(value), NAMED))

@@ -178,6 +178,7 @@ def test_the_embedded_questions_have_a_name() -> None:
             {"golden_answers": [1]},
             "'golden_answers' is a list with 1; it must be a text",
         ),
+        ("flashrag", {"golden_answers": [10**4000]}, f"is a list with 1{'0' * 58}…; it must be"),
         ("musique", {"paragraphs": ["x"]}, "'paragraphs' is a list with a text; it must be a list"),
         ("flashrag", {"metadata": "x"}, "'metadata' must be an object"),
         ("plain", {"hops": "two"}, "'hops' is a text; it must be a whole number from 1"),
