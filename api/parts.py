@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.specs import Spec
+from hopscope.runtime.texts.literals import whole_number
 
 if TYPE_CHECKING:
     from hopscope.runtime.execution.run import Workflow
@@ -147,9 +148,7 @@ def thoughtful(reader: str, thinking: str | None) -> str:
         return reader
 
     value = thinking.strip().lower()
-    if value not in ("auto", "on", "off") and not (
-        value.isascii() and value.isdigit() and int(value)
-    ):
+    if value not in ("auto", "on", "off") and (whole_number(value) or 0) < 1:
         raise UsageError(f"thinking {thinking}: give on, off, auto, or a number of tokens")
     if "thinking" in components.options(components.load(readers, spec.name).build):
         return str(replace(spec, options=(*spec.options, ("thinking", value))))

@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 
 STOPPED = 130
+MARKED = "is not UTF-8; U+FFFD stands for each byte that is not"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -57,10 +58,14 @@ def _run(given: list[str]) -> None:
     for name, similar in unread().items():
         meant = f": did you mean {similar}?" if similar else ""
         _tell(f"the environment variable {name} is not known{meant}")
+    for variable, value in os.environ.items():
+        if variable.startswith("HOPSCOPE_") and storable(value) != value:
+            _tell(f"the environment variable {variable} {MARKED}")  # its value may be a key
+            os.environ[variable] = _marked(value)
     for argument in given:
         if storable(argument) != argument:
-            told = f"the argument {storable(argument)!a} is not UTF-8"
-            _tell(f"{told}; U+FFFD stands for each byte that is not")
+            _tell(f"the argument {storable(argument)!a} {MARKED}")
+    given = [_marked(argument) for argument in given]
     named = [name for name in given[:1] if name in COMMANDS]
     try:
         mounted(named or COMMANDS)(given)
@@ -86,6 +91,19 @@ def _run(given: list[str]) -> None:
         sys.exit(1)
 
 
+def _marked(given: str) -> str:
+    """An argument that can be stored and printed. One that names what is there, such as a file
+    behind `hf:`, stays as it is."""
+    from hopscope.runtime.texts.storable import storable
+
+    marked = storable(given)
+    if marked == given:
+        return given
+    pieces = given.replace("=", ",").replace(":", ",").split(",")
+    there = (each for each in (given, *pieces) if storable(each) != each and os.path.lexists(each))
+    return given if any(there) else marked
+
+
 def _open_streams() -> None:
     """Redirect closed standard streams to the null device.
 
@@ -106,9 +124,9 @@ def _open_streams() -> None:
 def _tell(message: str) -> None:
     from hopscope.api.views.render import note
     from hopscope.runtime.code_files import shown
-    from hopscope.runtime.texts.storable import storable
+    from hopscope.runtime.texts.storable import bounded, storable
 
-    note(shown(storable(message)))
+    note(bounded(shown(storable(message))))
 
 
 def _write_out() -> None:

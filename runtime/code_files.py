@@ -11,6 +11,7 @@ process has run, and only with the very text that it was recorded with. What was
 """
 
 import hashlib
+import os
 import re
 import sys
 import traceback
@@ -25,10 +26,14 @@ ENDING = ".py"
 DIGITS = 16
 """Hex digits of the hash."""
 _HASH = re.compile(rf"(?<=\.py)#[0-9a-f]{{{DIGITS}}}(?![0-9a-f])")
-_FIRST = re.compile(r"[^:,]+\.py(?=[:,]|$)")
+_LETTER = r"[^\s\":@&,()*=]"
+"""A character of a name within an expression."""
+# Each begins only where a name can, so that a long text is not searched anew from every character.
+_FIRST = re.compile(r"(?<![^:,])[^:,]++(?<=[^:,]\.py)")
 """The name before an argument or options."""
-_WITHIN = re.compile(r'(?<=")[^"]+\.py(?=[":,])|[^\s":@&,()*=]+\.py(?=[\s":@&,()*=]|$)')
+_WITHIN = re.compile(rf'(?<=")[^"]+\.py(?=[":,])|(?<!{_LETTER}){_LETTER}++(?<={_LETTER}\.py)')
 """A name within an expression, or as the value of an option."""
+_HASHED = re.compile(rf"(?<!{_LETTER})({_LETTER}+\.py)#([0-9a-f]{{{DIGITS}}})(?![0-9a-f])")
 _NAME = re.compile(r"[\w-][\w.-]*\.py")
 _PREFIX = "hopscope_file_"
 _CODE = "__hopscope_code__"
@@ -87,7 +92,7 @@ def run(path: str) -> str:
     Raises:
         UsageError: as `named`, or the file does not exist.
     """
-    place = Path(path).expanduser().absolute()
+    place = _place(path).absolute()
     if not _NAME.fullmatch(place.name):
         raise UsageError(
             f"{path} cannot name a component: call the file by letters, digits, - and _, with .py"
@@ -134,8 +139,7 @@ def stem(name: str) -> str:
 
 def hashes(text: str) -> dict[str, str]:
     """The hashes of all files in a text of a record, by file."""
-    found = re.findall(rf"([^\s\":@&,()*=]+\.py)#([0-9a-f]{{{DIGITS}}})(?![0-9a-f])", text)
-    return dict(sorted(found))
+    return dict(sorted(_HASHED.findall(text)))
 
 
 def require(names: str) -> None:
@@ -177,9 +181,13 @@ def load(name: str) -> ModuleType:
     )
 
 
+def _place(path: str) -> Path:
+    return Path(os.path.expanduser(path))  # `Path.expanduser` raises where ~NAME is no user
+
+
 def _exists(path: str) -> bool:
     try:
-        return Path(path).expanduser().is_file()
+        return _place(path).is_file()
     except (OSError, ValueError):  # too long for a name, or no name at all
         return False
 

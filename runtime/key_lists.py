@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import Passage
 
 
@@ -14,8 +15,8 @@ def write(passages: Iterable[Passage]) -> str:
 def read(output: str | None) -> tuple[str, ...] | None:
     """The keys in a step's output; None if it is no list of keys, such as a model's reply."""
     try:
-        keys = json.loads(output or "")
-    except (ValueError, RecursionError):
+        keys = json_value(output or "")
+    except ValueError:
         return None
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         return None

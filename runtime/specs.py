@@ -17,8 +17,9 @@ from typing import NoReturn, Self
 from hopscope.runtime.errors import UsageError
 
 _KEY = "[a-z_][a-z0-9_]*"
-_COMMAS = re.compile(rf",+(?={_KEY}=)")
-_LAST_COMMAS = re.compile(r",+\Z")
+# Each looks at a stretch of commas once, from its first.
+_COMMAS = re.compile(rf"(?<!,),++(?={_KEY}=)")
+_LAST_COMMAS = re.compile(r"(?<!,),++\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,9 @@ class Spec:
         """
         inside = self.parse(self.argument)
         both = replace(inside, options=inside.options + self.options)
-        keys = [key for key, _ in both.options]
-        for key in keys:
-            if keys.count(key) > 1:
+        known = {key for key, _ in inside.options}
+        for key, _ in self.options:
+            if key in known:
                 raise UsageError(f"{self}: option {key} is given twice; give it once")
         return both
 

@@ -17,8 +17,12 @@ import pysbd
 import pytest
 
 import hopscope
+from hopscope.cli.commands.parts import config
+from hopscope.cli.options import configuration
 from hopscope.lab.dataset import topics, trec_run
-from hopscope.runtime import key_lists, shortening
+from hopscope.lab.datasets import musique
+from hopscope.lab.table_forms import markdown
+from hopscope.runtime import code_files, key_lists, shortening
 from hopscope.runtime.compressors import _budget
 from hopscope.runtime.corpora.records.chunks import Chunking
 from hopscope.runtime.corpora.records.reading import MalformedRecordError, PassageDraft
@@ -27,6 +31,7 @@ from hopscope.runtime.judgments import permutation, selection
 from hopscope.runtime.ports import Statement
 from hopscope.runtime.prompting import sandbox, tool_calls
 from hopscope.runtime.retrievers.bm25 import _english
+from hopscope.runtime.specs import Spec
 from hopscope.runtime.texts import (
     answers,
     continuation,
@@ -46,6 +51,8 @@ from hopscope.tracing.entailments.equivalence._english import WHEN, WHERE
 from hopscope.tracing.learned import classifier_file
 from hopscope.tracing.scoring.correctness import Answered
 from hopscope.tracing.signals import question_features
+from hopscope.view import links
+from hopscope.view import texts as page_texts
 from hopscope.workflows import _paragraphs, flare_instruct, ircot
 from hopscope.workflows.flare import drafting, questions
 from hopscope.workflows.search_agent import tags
@@ -105,6 +112,18 @@ def ranked(text: str) -> object:
     return found
 
 
+def recorded(text: str) -> object:
+    """The text as the name of a component of a record, and within such a name."""
+    for each in (text, f'"{text}', f"{text}.py:"):
+        code_files.check_recorded([each])
+    return code_files.hashes(text), code_files.named(f"{text}.py;"), code_files.shown(text)
+
+
+def spec(text: str) -> object:
+    held = Spec("judge", f"x:{text}", (("a", text),))
+    return str(held), str(held.inner), Spec.parse(f"x:{text},b={text}")
+
+
 def equivalent(text: str) -> object:
     pairs = (text, "Lyon (France)"), ("Lyon (France)", text), (text, f"{text}x")
     asked = [Statement("Which town is it?", *pair) for pair in pairs]
@@ -133,6 +152,22 @@ def rollout(text: str) -> object:
 
 
 PARSERS: dict[str, Callable[[str], object]] = {
+    "cli.commands.parts.config": lambda text: config._safe("reader", f"x://{text}"),
+    "cli.options.configuration": lambda text: [
+        re.fullmatch(form, f"{opening}{text}")
+        for form in (
+            *configuration.OWN_PARTS.values(),
+            configuration.PLAIN,
+            configuration.PLAIN_OPTION,
+        )
+        for opening in ("", "a:k=", "k=")
+    ],
+    "lab.datasets.musique": lambda text: musique._SHAPE.match(text),
+    "lab.table_forms.markdown": lambda text: markdown._escape(text),
+    "runtime.code_files": recorded,
+    "runtime.specs": spec,
+    "view.links": lambda text: links.of_run({"step": text}),
+    "view.texts": page_texts.visible,
     "runtime.texts.answers contains": lambda text: answers.contains(
         text, f"{text[: len(text) // 2]} x"
     ),
@@ -211,8 +246,15 @@ SLOW = (
 )
 """They compare letter by letter, within bounds, which takes tenths of a second; a fifth will do."""
 ELSEWHERE = {
+    "api.views.render": "single characters",
+    "cli.commands.parts.new": "the user's own name of a part",
+    "cli.options.help": "our own help",
+    "lab.equivalence.train": "our own questions, to learn from",
+    "lab.export.inspect_logs": "names of an experiment and a workflow, which are short",
+    "lab.hopland.evaluation.evaluate_prompts": "our own reader's replies",
+    "lab.hopland.training.tokenizer": "our own prompts",
+    "view.report": "our own scripts",
     "runtime.budget.prices": "the end of a model's name",
-    "runtime.code_files": "the user's own",
     "runtime.corpora.files.markdown": "matches each line of a file from its beginning",
     "runtime.corpora.records.json_records": "tests/runtime/corpora/test_corpus.py",
     "runtime.corpora.records.reading": "single characters",
@@ -225,7 +267,6 @@ ELSEWHERE = {
     "runtime.retrievers.opensearch._client": "the user's own index name",
     "runtime.servers.refused_options": "an error that `secrecy` has cut",
     "runtime.servers.remote_reader": "an error that `secrecy` has cut",
-    "runtime.specs": "the user's own",
     "runtime.texts.sentences": "below",
     "store.database.columns": "the database's own",
     "store.runs.seals": "the database's own",
@@ -287,7 +328,7 @@ def test_every_module_that_searches_texts_is_in_the_table() -> None:
     root = Path(hopscope.__file__).parent
     searching = {
         ".".join((room, *path.relative_to(root / room).with_suffix("").parts))
-        for room in ("runtime", "tracing", "workflows", "store")
+        for room in ("runtime", "tracing", "workflows", "store", "api", "lab", "view", "cli")
         for path in (root / room).rglob("*.py")
         if used.search(path.read_text(encoding="utf-8"))
     }

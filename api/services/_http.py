@@ -18,6 +18,7 @@ import tenacity
 from hopscope.api.sharing.service import ServiceError
 from hopscope.runtime.addresses import without_credentials
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.texts.secrecy import Secret, shown
 
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -161,8 +162,8 @@ class Connection:
                 raise _PassingError(refused, _after(answer))
             raise refused
         try:
-            return json.loads(answer.content) if answer.content else None
-        except (ValueError, RecursionError):
+            return json_value(answer.content) if answer.content else None
+        except ValueError:
             return None
 
     def _clean(self, text: str) -> str:
@@ -173,8 +174,8 @@ class Connection:
 
 def _said(answer: httpx.Response) -> str:
     try:
-        body = json.loads(answer.content)
-    except (ValueError, RecursionError):
+        body = json_value(answer.content)
+    except ValueError:
         return answer.content.decode(errors="replace") or answer.reason_phrase
     told = body.get("detail") or body.get("message") or body if isinstance(body, dict) else body
     return told if isinstance(told, str) else json.dumps(told)

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from hopscope.api.services._http import Connection, base, field, key
 from hopscope.api.sharing.service import Found, Note, Plan, Result, ServiceError, Within
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import json_value, whole_number
 from hopscope.runtime.types import digest
 from hopscope.store.exporters.otlp import Trace, protobuf
 
@@ -326,7 +327,7 @@ def _found(told: Mapping[str, Any]) -> Found:
     return Found(
         trace=_own(told["trace_id"]),
         span=told.get("span_id", ""),
-        place=int(place) if place.isdecimal() else None,
+        place=whole_number(place),
         name=told["assessment_name"],
         author=told.get("source", {}).get("source_id", ""),
         remote=told.get("assessment_id", ""),
@@ -337,5 +338,5 @@ def _found(told: Mapping[str, Any]) -> Found:
 
 def _value(held: Mapping[str, Any]) -> Any:
     if "serialized_value" in held:  # lists and objects
-        return json.loads(held["serialized_value"]["value"])
+        return json_value(held["serialized_value"]["value"])
     return held.get("value")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from hopscope.api import answering
@@ -142,6 +143,7 @@ def _tell(store: Store, name: str, options: Execution) -> int:
         render.note(
             f"{counted(others, 'question is', 'questions are')} with another command, which "
             "answers and stores in this experiment what this one left: wait for its end, then "
-            f"look with `hopscope compare {name}`; should it die, the same command takes over"
+            f"look with `hopscope compare {quote(name)}`; should it die, the same command takes "
+            "over"
         )
     return 1 if failed else 0

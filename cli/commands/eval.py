@@ -22,6 +22,7 @@ from hopscope.cli.options.models import (
 )
 from hopscope.cli.options.places import Database, Json, TraceContent
 from hopscope.cli.options.sample import Order
+from hopscope.runtime.texts.literals import whole_number
 
 if TYPE_CHECKING:
     from hopscope.lab.experiments.planning import ExperimentPlan
@@ -314,9 +315,10 @@ def _at_once(threads: str) -> int | None:
     """The number of an option; None for `auto`."""
     if threads == AUTO:
         return None
-    if not threads.isdecimal() or int(threads) < 1:
+    number = whole_number(threads)
+    if number is None or number < 1:
         raise typer.BadParameter(f"{threads}: give 1 or more, or {AUTO}", param_hint="--threads")
-    return int(threads)
+    return number
 
 
 def _check_alone(context: typer.Context) -> None:

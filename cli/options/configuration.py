@@ -11,7 +11,6 @@ anything to an address of it, or writes where it says.
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +20,7 @@ from typing import Any, get_args
 from hopscope.cli.options.help import EXAMPLES
 from hopscope.runtime.choices import did_you_mean
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import toml_table
 
 NAME = "hopscope.toml"
 SHARED = "pyproject.toml"
@@ -338,11 +338,9 @@ def _text(path: Path) -> str:
 
 def _file(path: Path, *, trusted: bool) -> ConfigFile:
     try:
-        tables = tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
+        tables = toml_table(_text(path))
+    except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{path} is nested too deeply: no configuration is") from None
     if path.name == SHARED:
         for key in ("tool", "hopscope"):
             tables = tables.get(key, {})

@@ -3,6 +3,8 @@
 Every command takes the program's `--config` and `--profile`; its help does not repeat them.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, get_args
 
@@ -11,6 +13,7 @@ import typer
 from hopscope.cli.options import configuration
 from hopscope.cli.options.help import Command, Group
 from hopscope.runtime.choices import did_you_mean
+from hopscope.runtime.texts.storable import bounded, lines
 
 OF_THE_PROGRAM = ("config", "profile")
 READ = "hopscope.configuration"
@@ -28,6 +31,14 @@ class _Configured:
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take from files what neither the command line nor the environment gives."""
+        with _harmless():
+            return self._parsed(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _harmless():
+            return super().invoke(ctx)  # type: ignore[misc]
+
+    def _parsed(self, ctx: Any, args: list[str]) -> list[str]:
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         settings: dict[str, configuration.Setting] = {}
         if ctx.parent is not None and not ctx.resilient_parsing and not given.get("help"):
@@ -63,6 +74,18 @@ class ArgumentGroup(ConfiguredGroup):
             return args[1:]
         ctx.allow_interspersed_args = True
         return super().parse_args(ctx, args)
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    """Of wrong use: the library's errors repeat what was given, which a terminal might obey, and
+    print themselves."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(said := getattr(error, "message", None), str):
+            error.message = bounded(lines(said))  # type: ignore[attr-defined]
+        raise
 
 
 def _told(error: typer.BadParameter) -> str:

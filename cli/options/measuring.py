@@ -10,6 +10,7 @@ from hopscope.api.appraiser import RULES
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import MEASURING
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import whole_number
 from hopscope.tracing.meters import DEFAULT_METERS
 
 ALL = "all"
@@ -181,6 +182,7 @@ def credit_budget(text: str) -> int:
         UsageError: the text is something else.
     """
     key, _, calls = text.partition("=")
-    if key != "calls" or not calls.isdecimal():
+    number = whole_number(calls)
+    if key != "calls" or number is None or number < 0:
         raise UsageError(f"--credit-budget {text}: give the calls of a run, as in calls=40")
-    return int(calls)
+    return number

@@ -1,6 +1,5 @@
 """The options `--policy`, `--max-…` and `--prices` of commands that run workflows."""
 
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +8,14 @@ import typer
 from hopscope.cli.options import code_options
 from hopscope.cli.options.help import BUDGET
 
+LARGEST = 10**15
+
 
 def _finite(limit: float | None) -> float | None:
-    if limit is not None and not isfinite(limit):
-        raise typer.BadParameter("give a number, or leave the option out for no limit")
+    if limit is not None and not limit < LARGEST:  # nor is NaN
+        raise typer.BadParameter(
+            f"give a number below {LARGEST:,}, or leave the option out for no limit"
+        )
     return limit
 
 

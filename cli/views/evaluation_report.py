@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -33,7 +34,8 @@ REASONS = 5
 
 def show(tally: "Tally", price: "Price", name: str) -> None:
     render.out().print(progress.table(tally, price))
-    render.note(f"experiment {name} is stored; show its tables with `hopscope compare {name}`")
+    shown = f"hopscope compare {quote(name)}"
+    render.note(f"experiment {name} is stored; show its tables with `{shown}`")
 
 
 def print_json(store: "Store", found: "Experiment") -> None:

@@ -4,13 +4,13 @@ The gain of a number of retrievals is predicted from the question and one closed
 `tracing.learned.value_file.Plan`.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from hopscope.lab.budget.allocate import Allocation, Option, allocate
 from hopscope.runtime.errors import CorpusError, UsageError, unreadable
 from hopscope.runtime.ports import Moment, Reader
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import Question
 from hopscope.tracing.learned.value_file import ValueFile
 from hopscope.tracing.signals.gathering import signals
@@ -32,7 +32,7 @@ def questions_of(path: Path) -> list[Question]:
         if not line.strip():
             continue
         try:
-            found.append(Question(text=json.loads(line)["question"]))
+            found.append(Question(text=json_value(line)["question"]))
         except (ValueError, KeyError, TypeError):
             raise CorpusError(
                 f"{path}, line {number}: expected an object with `question`"

@@ -15,7 +15,6 @@ numbers by arm in `steps`, `tokens`, `seconds` or `money`; with a model's price,
 prompts that the arms answered with. Other fields are ignored, and null is as good as absent.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, get_args
@@ -27,6 +26,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from hopscope.runtime.budget.prices import Price
 from hopscope.runtime.errors import CorpusError, UsageError, unreadable
 from hopscope.runtime.texts.answers import contains
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import Record, Usage
 from hopscope.runtime.validation import first
 from hopscope.tracing.signals.gathering import confidence
@@ -377,8 +377,8 @@ def _line(text: str) -> _Line:
         ValueError: the text is no JSON object, or not one of these.
     """
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = json_value(text)
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise ValueError("expected one JSON object a line")

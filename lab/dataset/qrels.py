@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hopscope.runtime.errors import CorpusError, unreadable
+from hopscope.runtime.texts.literals import whole_number
 
 HEADING = "query-id"
 
@@ -29,11 +30,12 @@ def read(path: Path) -> Mapping[str, dict[str, int]]:
         words = line.split("\t") if line.count("\t") == 2 else line.split()
         if not words or (number == 1 and words[0] == HEADING):
             continue
-        if len(words) not in (3, 4) or not words[-1].strip().lstrip("-").isdecimal():
+        label = whole_number(words[-1].strip())
+        if len(words) not in (3, 4) or label is None:
             raise CorpusError(
                 f"{path}, line {number}: not `QUESTION 0 PASSAGE LABEL` (TREC) nor `QUESTION "
-                "PASSAGE LABEL` separated by tabs (BEIR)"
+                "PASSAGE LABEL` separated by tabs (BEIR), with a whole number as LABEL"
             )
-        if int(words[-1]) > 0:
-            found.setdefault(words[0], {})[words[-2]] = int(words[-1])
+        if label > 0:
+            found.setdefault(words[0], {})[words[-2]] = label
     return found

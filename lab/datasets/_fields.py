@@ -6,10 +6,15 @@ from typing import Any
 from hopscope.lab.datasets import Judged, Malformed
 from hopscope.runtime.corpora.layouts import hotpotqa
 from hopscope.runtime.corpora.records.reading import MalformedRecordError
+from hopscope.runtime.texts.storable import brief
 from hopscope.runtime.types import Passage, Question
 from hopscope.store.experiments.records import DatasetEntry
 
 Fields = Mapping[str, Any]
+NAMED = 60
+"""Characters of a wrong value that an error repeats."""
+LARGEST = 1000
+"""Of whole numbers, which count hops; databases have bounds, too."""
 
 
 def entry(
@@ -56,12 +61,14 @@ def identity(record: Fields, key: str) -> str:
 
 
 def whole(record: Fields, key: str) -> int | None:
-    """A whole number from 1, or None."""
+    """A whole number from 1 to `LARGEST`, or None."""
     value = record.get(key)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise Malformed(f"{key!r} is {_named(value)}; it must be a whole number from 1")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST:
+        raise Malformed(
+            f"{key!r} is {_named(value)}; it must be a whole number from 1 to {LARGEST:,}"
+        )
     return value
 
 
@@ -143,4 +150,4 @@ def _named(value: object) -> str:
     if isinstance(value, str) and not value.strip():
         return "an empty text"
     names = {str: "a text", dict: "an object", list: "a list", bool: "true or false"}
-    return names.get(type(value), f"{value!r}")
+    return names.get(type(value), brief(repr(value), NAMED))

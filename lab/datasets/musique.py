@@ -19,7 +19,7 @@ from hopscope.lab.datasets._fields import (
 )
 from hopscope.store.experiments.records import DatasetEntry
 
-_SHAPE = re.compile(r"(\d+)hop\d?")
+_SHAPE = re.compile(r"([1-9][0-9]?)hop[0-9]?")
 
 
 def matches(record: Fields) -> bool:

@@ -17,6 +17,7 @@ from hopscope.lab.export.preferences import Rewrites, appraise, in_conversation
 from hopscope.lab.export.rewriting import GivenRewrites
 from hopscope.runtime.errors import HopscopeError, UsageError
 from hopscope.runtime.ports import Reader, Retriever, UtilityMeter
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import Question, Run
 from hopscope.runtime.validation import first
 
@@ -35,7 +36,7 @@ class Candidates:
         kept = folder / "settings.json"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if kept.exists() and json.loads(kept.read_text("utf-8")) != settings:
+            if kept.exists() and json_value(kept.read_text("utf-8")) != settings:
                 raise UsageError(
                     f"{folder} holds candidates of other settings, see {kept.name}: give the same "
                     "settings to resume, or another folder (--out)"

@@ -1,6 +1,5 @@
 """The result of a gate, and its forms: tables, Markdown for a pull request, JUnit XML."""
 
-import re
 from typing import TYPE_CHECKING, Literal
 
 from hopscope.lab.gate.outcomes import Source
@@ -22,8 +21,6 @@ OUTCOMES: dict[Verdict, Literal["failure", "passed", "skipped"]] = {
 
 NAMED = 20
 """The most questions that a note names."""
-REFERENCES = re.compile(r"([@#])(?=\w)")
-"""GitHub makes a mention of @name and a link of #1, wherever they stand."""
 
 
 class GateRow(Record):
@@ -86,7 +83,7 @@ class GateReport(Record):
         format it nor mention or link anything."""
         from hopscope.lab.table_forms.markdown import markdown
 
-        return REFERENCES.sub(r"\1<!-- -->", markdown([self.table()]))
+        return markdown([self.table()])
 
     def junit(self) -> str:
         """The report as JUnit XML: a test case for each row."""

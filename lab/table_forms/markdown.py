@@ -1,5 +1,6 @@
 """Tables as GitHub's Markdown."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from hopscope.lab.table_forms.table import Table
@@ -9,6 +10,9 @@ from hopscope.runtime.texts.storable import line
 MARKS = ("\\", "`", "*", "_", "<", ">", "|", "~", "](", "][", "]:", ":/", "www.")
 """Each gets a backslash before its last character. Brackets alone make no link, and intervals are
 easier to read without backslashes."""
+REFERENCES = re.compile(r"@|#(?=\w)|\bGH-(?=\d)", re.IGNORECASE)
+"""GitHub makes a link of a@b.c, a mention of @name and a reference of #1 and GH-1, wherever they
+stand and whether or not they are escaped. A comment that is not shown parts them."""
 
 
 def markdown(tables: Sequence[Table]) -> str:
@@ -33,7 +37,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    """The text without emphasis, HTML, image or link, not even of a bare address."""
+    """The text without emphasis, HTML, image, mention or link, not even of a bare address."""
     for mark in MARKS:
         text = text.replace(mark, f"{mark[:-1]}\\{mark[-1]}")
-    return line(text)
+    return REFERENCES.sub(r"\g<0><!-- -->", line(text))

@@ -4,7 +4,6 @@ LangGraph reports the start of a node with its input, the end with its writes, a
 after all parallel nodes. `workflow.of_graph` has the rules that turn this into steps.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from hopscope.runtime.corpora.records.reading import MalformedRecordError
 from hopscope.runtime.errors import ReaderError, RetrieverError, UsageError
 from hopscope.runtime.execution.state import Deps, merge
 from hopscope.runtime.execution.step import recorded
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import (
     Hit,
     Passage,
@@ -248,10 +248,10 @@ class Watch:
             return self._read(node, message.artifact)
         content = _tasks.text(message)
         try:
-            listed = json.loads(content)
+            listed = json_value(content)
             if isinstance(listed, list):
                 return ranking(listed, source=self._rules.name)
-        except (ValueError, RecursionError):  # also of a list that holds no passages
+        except ValueError:  # also of a list that holds no passages
             pass
         return self._read(node, [content])
 

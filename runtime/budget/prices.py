@@ -7,7 +7,6 @@ day it was read. Prices are per million tokens.
 
 import datetime
 import re
-import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import toml_table
 from hopscope.runtime.types import Record, Usage
 from hopscope.runtime.validation import first
 
@@ -120,26 +120,24 @@ def prices(override: Path | None = None) -> Prices:
     Raises:
         UsageError: the file cannot be read or is no such table.
     """
-    shipped = tomllib.loads(
+    shipped = toml_table(
         files("hopscope.runtime.budget").joinpath("prices.toml").read_text("utf-8")
     )
     if override is None:
         return Prices.model_validate(shipped)
     try:
-        return Prices.model_validate(_merged(shipped, tomllib.loads(override.read_text("utf-8"))))
+        return Prices.model_validate(_merged(shipped, toml_table(override.read_text("utf-8"))))
     except OSError as error:
         raise UsageError(
             f"prices {override} cannot be read: {error.strerror}; give a TOML file that you may "
             "read, or leave prices (--prices) out for the shipped table"
         ) from None
-    except RecursionError:
-        raise UsageError(f"prices {override}: the values are nested too deep; {EXAMPLE}") from None
     except (ValidationError, TypeError, AttributeError) as error:
         reason = str(error)
         if isinstance(error, ValidationError):
             reason = first(error, whole="the table")
         raise UsageError(f"prices {override}: {reason}; {EXAMPLE}") from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+    except ValueError as error:  # not TOML, or not UTF-8
         raise UsageError(f"prices {override} is not valid TOML: {error}; {EXAMPLE}") from None
 
 

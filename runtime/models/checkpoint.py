@@ -5,7 +5,6 @@ safetensors weights. Weights in pickle formats are refused, because unpickling r
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.installed import require
+from hopscope.runtime.texts.literals import json_value
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
@@ -173,10 +173,7 @@ def _object(file: Path) -> dict[str, Any]:
     Raises:
         ValueError: the file holds none.
     """
-    try:
-        read = json.loads(file.read_text(encoding="utf-8"))
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    read = json_value(file.read_text(encoding="utf-8"))
     if not isinstance(read, dict):
         raise ValueError("no object")
     return read

@@ -1,13 +1,14 @@
 """A tokenizer over the library `tokenizers` alone, for the embedded readers. It has the part of
 transformers' interface that readers use; importing theirs takes a second."""
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer
+
+from hopscope.runtime.texts.literals import json_value
 
 
 class Encoded(NamedTuple):
@@ -21,7 +22,7 @@ class FastTokenizer:
     in `tokenizer_config.json`."""
 
     def __init__(self, folder: Path) -> None:
-        settings = json.loads((folder / "tokenizer_config.json").read_bytes())
+        settings = json_value((folder / "tokenizer_config.json").read_bytes())
         self.backend_tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.chat_template: str = settings["chat_template"]
         self._marks = {key: settings[key] for key in ("bos_token", "eos_token")}

@@ -4,7 +4,6 @@ The sets that are shipped are folders in `sets`; `default` has every prompt, any
 a user's, those that differ. Its hash tells whether two sets send the same.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hopscope.runtime.choices import did_you_mean
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import digest
 
 SUFFIX = ".jinja"
@@ -128,8 +128,8 @@ def demonstrations(file: TemplateFile) -> tuple[Mapping[str, Any], ...]:
         if not line.strip():
             continue
         try:
-            each = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            each = json_value(line)
+        except ValueError as error:
             raise UsageError(f"{file.path}, line {number}: {error}") from None
         if not isinstance(each, dict):
             raise UsageError(

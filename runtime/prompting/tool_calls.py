@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from hopscope.runtime.texts.literals import json_at, json_value
 from hopscope.runtime.types import Message
 
 OPENING, CLOSING = "<tool_call>", "</tool_call>"
@@ -21,7 +22,6 @@ BEGINNING = re.compile(r'\{\s{0,8}"(?:name|arguments|parameters|id|type|function
 MOST = 32
 """Places of a reply where a call is looked for."""
 FOREIGN = re.compile(r"<(?=/?tool_|\|)|\[(?=/?TOOL_)", re.IGNORECASE)
-_DECODER = json.JSONDecoder()
 
 
 class Call(NamedTuple):
@@ -57,8 +57,8 @@ def read(text: str) -> Said:
             break
         at = begun.end()
         try:
-            value, end = _DECODER.raw_decode(text, begun.start())
-        except (ValueError, RecursionError):
+            value, end = json_at(text, begun.start())
+        except ValueError:
             continue
         if call := _call(value):
             first = min(first, begun.start())
@@ -81,8 +81,8 @@ def _call(value: Any) -> Call | None:
         return None
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
+            arguments = json_value(arguments)
+        except ValueError:
             arguments = {}
     return Call(name, arguments if isinstance(arguments, dict) else {})
 

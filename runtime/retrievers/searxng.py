@@ -6,7 +6,6 @@ proxies of the environment are not used. A SearXNG instance answers in JSON only
 `search.formats` in its settings.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 from typing import Any, NoReturn
@@ -18,6 +17,7 @@ from hopscope import __version__
 from hopscope.runtime.addresses import http_parts
 from hopscope.runtime.errors import RetrieverError, UsageError
 from hopscope.runtime.ports import Retriever
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage
 
@@ -81,8 +81,8 @@ class SearXNG:
         if len(body) > LARGEST:
             self._fail(f"answered with more than {LARGEST >> 20} MiB")
         try:
-            results = json.loads(body)["results"]
-        except (ValueError, TypeError, KeyError, RecursionError):
+            results = json_value(body)["results"]
+        except (ValueError, TypeError, KeyError):
             results = None
         if not isinstance(results, list):
             self._fail(

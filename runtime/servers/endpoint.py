@@ -5,7 +5,6 @@ environment are used for https only. A key comes only from an environment variab
 record, log or message contains it, and messages of a server about a key are not shown.
 """
 
-import json
 import math
 import os
 import time
@@ -20,6 +19,7 @@ import tenacity
 
 from hopscope.runtime.addresses import without_credentials
 from hopscope.runtime.errors import ReaderError, UsageError
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.texts.secrecy import Secret, shown
 
 OPENAI = "api.openai.com"
@@ -233,8 +233,8 @@ UNREADABLE = object()
 def _json(answer: httpx.Response) -> Any:
     """The answer as JSON; `UNREADABLE` if it is none, or nested too deep for Python."""
     try:
-        return json.loads(answer.content)
-    except (ValueError, RecursionError):
+        return json_value(answer.content)
+    except ValueError:
         return UNREADABLE
 
 

@@ -7,12 +7,14 @@ halves side by side become their character.
 
 The records of `runtime.types` do this for all text from outside (`Text`, `Texts`).
 
-Text shown to a person (`line`, `lines`) also loses control characters, which a terminal would obey,
-and marks that change the direction of the text.
+Text shown to a person (`line`, `brief`, `lines`) also loses control characters, which a terminal
+would obey, and marks that change the direction of the text.
 """
 
 from typing import Any
 
+WORD = 300
+"""The longest word of a message in characters; a name of a file has 255 at most."""
 MARK = "\ufffd"
 """Replaces half of a surrogate pair."""
 
@@ -43,6 +45,21 @@ def storable_json(value: Any) -> Any:
 def line(text: str) -> str:
     """The text made safe to show on one line: each stretch of white space is one space."""
     return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
+def brief(text: str, longest: int) -> str:
+    """The line, cut with a mark where it is longer."""
+    shown = line(text)
+    return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
+def bounded(text: str, longest: int = WORD) -> str:
+    """The text with its own lines and spaces, each longer word cut with a mark, such as a number of
+    thousands of digits."""
+    if len(text) <= longest:
+        return text
+    words = ([brief(word, longest) for word in each.split(" ")] for each in text.split("\n"))
+    return "\n".join(map(" ".join, words))
 
 
 def lines(text: str) -> str:

@@ -24,14 +24,20 @@ def resolve(location: str | Path | None) -> URL:
     Plain `postgresql://` and `postgres://` take the driver psycopg.
 
     Raises:
-        UsageError: a URL that cannot be read or names another kind of database.
+        UsageError: a URL that cannot be read or names another kind of database, or a connection in
+            another form, such as `host=127.0.0.1 password=…`.
         MissingExtraError: PostgreSQL without its driver.
     """
     place = str(location or os.environ.get(ENVIRONMENT) or "")
     if not place:
         return default()
     if "://" not in place:
-        return URL.create("sqlite", database=str(Path(place).expanduser()))
+        if _connects(place):  # it may hold a password: not repeated
+            raise UsageError(
+                "the database is given in the form of a connection, not of a file or a URL: "
+                f"{_FORMS}; begin the name of a file like that with ./"
+            )
+        return URL.create("sqlite", database=os.path.expanduser(place))
     try:
         url = make_url(place)
     except (ArgumentError, ValueError):  # the latter of a port that is no number
@@ -51,6 +57,18 @@ def resolve(location: str | Path | None) -> URL:
     if backend == "postgresql" and find_spec("psycopg") is None:
         raise MissingExtraError("PostgreSQL", "postgres")
     return url
+
+
+def _connects(place: str) -> bool:
+    """Whether what is no URL was meant to connect: settings of PostgreSQL's library, a URL without
+    its slashes, or a user with a password."""
+    scheme, colon, _ = place.partition(":")
+    user, at, _ = place.partition("@")
+    return bool(
+        any(word.partition("=")[0] in _SETTINGS for word in place.split() if "=" in word)
+        or (colon and scheme.partition("+")[0].lower() in _KINDS)
+        or (at and len(scheme) > 1 and ":" in user and not {"/", os.sep} & set(user))
+    )
 
 
 def default() -> URL:
@@ -85,5 +103,7 @@ def default_url() -> str:
     return display(resolve(None))
 
 
+_SETTINGS = frozenset(("dbname", "host", "hostaddr", "password", "port", "service", "user"))
+_KINDS = ("mariadb", "mysql", "postgres", "postgresql", "sqlite")
 _DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
 _FORMS = "give a file, sqlite:///FILE or postgresql://USER@HOST/NAME"

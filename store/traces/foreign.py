@@ -146,7 +146,7 @@ class Reading:
         given = span.listed(keys.RERANKER_INPUTS)
         before: Any = values.documents(span, keys.RERANKER_INPUTS) if given else None
         if before is None:
-            searches = [step for step in trajectory.steps if step.kind == "retrieve"]
+            searches = [step for step in trajectory.steps if step.retrieved]
             before = list(searches[-1].ranked) if searches else []
         after = values.documents(span, keys.RERANKER_OUTPUTS)
         if after is None:

@@ -5,11 +5,11 @@ is there, at any depth; where several of one name differ, the question is not kn
 likewise. Of messages, the question is the last of the user, the answer the last of the model.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hopscope.runtime.spans import keys
+from hopscope.runtime.texts.literals import json_value
 from hopscope.store.traces.span import Span
 
 QUESTIONS = ("question", "query", "query_str", "user_query", "input", "text", "prompt")
@@ -107,8 +107,8 @@ def loaded(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[", '"')):
         return text
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return json_value(text)
+    except ValueError:
         return text
 
 

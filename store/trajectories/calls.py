@@ -1,7 +1,8 @@
 """Calls of tools."""
 
-import json
 from typing import NamedTuple
+
+from hopscope.runtime.texts.literals import json_value
 
 
 class Call(NamedTuple):
@@ -20,8 +21,8 @@ class Call(NamedTuple):
 def queried(arguments: str) -> str:
     """The query in the arguments of a call: `query`, else the only text, else all of them."""
     try:
-        told = json.loads(arguments)
-    except (ValueError, RecursionError):
+        told = json_value(arguments)
+    except ValueError:
         return arguments
     if isinstance(told, str):
         return told

@@ -14,10 +14,11 @@ nothing unless it is the next one.
     whole        the whole text is one passage
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
+
+from hopscope.runtime.texts.literals import json_value
 
 Rule = Literal["doc_title", "parentheses", "brackets", "words", "dashes", "blank_lines", "whole"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -62,8 +63,8 @@ def _json(text: str) -> Sequence[Any] | None:
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = json_value(text)
+    except ValueError:
         return None
     if isinstance(value, Mapping):
         value = next((value[key] for key in LISTS if isinstance(value.get(key), list)), [value])

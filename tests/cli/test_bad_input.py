@@ -102,6 +102,36 @@ def test_help_answers_without_loading_a_model_library() -> None:
     assert "doctor" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", QUESTION, "--a\u202eb\x1b[2J"],
+        ["run", QUESTION, f"--{'a' * 4200}"],
+        ["\u202efrobnicate\x1b[2J"],
+        ["index", f"\x1b[2J{'a' * 4200}"],
+        ["run", QUESTION, "-o", f"k={'9' * 5000}"],
+        ["run", QUESTION, "-o", f"seper.weight={'9' * 4200}"],
+        ["run", QUESTION, "--max-calls", "9" * 4200],
+        ["run", QUESTION, "--max-calls", f"{'9' * 5000}"],
+        ["run", QUESTION, "-k", f"{'9' * 5000}"],
+        ["eval", "hopland:dev", "--threads", "9" * 5000],
+        ["run", QUESTION, "--thinking", "9" * 5000],
+        ["credit", "last", "--credit-budget", f"calls={'9' * 5000}"],
+    ],
+)
+def test_an_error_repeats_little_of_what_was_given_and_nothing_that_a_terminal_obeys(
+    arguments: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOPSCOPE_DB", str(tmp_path / "runs.db"))
+    code, _, err = call(capsys, *arguments)
+    assert code == 2
+    assert err.replace("\n", "").isprintable()
+    assert len(err) < 1000
+
+
 def test_variables_of_several_values_hold_one_a_line(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

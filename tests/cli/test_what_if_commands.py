@@ -82,10 +82,11 @@ def test_runs_of_experiments_have_values_too(
     assert all(row["difference"] is not None for row in rows if row["meter"] == "seper")
 
 
+@pytest.mark.parametrize("name", ["99", "9" * 5000, "-1"])
 def test_a_part_that_is_not_there_is_a_usage_error(
-    database: list[str], capsys: pytest.CaptureFixture[str]
+    name: str, database: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, _, err = call(capsys, "show", "--without", "99", *database)
+    code, _, err = call(capsys, "show", "--without", name, *database)
     assert code == 2
     assert "names no step of the run: give a number from 0 to" in err
 

@@ -57,6 +57,7 @@ def test_a_file_that_is_named_is_a_component_from_then_on(part: Path) -> None:
         ("a folder/my-part.py:x", "{}:x"),
         ("my-part.pyc", "my-part.pyc"),
         ("other.py", "other.py"),
+        ("~nobody-here/other.py:k=3", "~nobody-here/other.py:k=3"),
         ("ircot:k=3", "ircot:k=3"),
     ],
 )

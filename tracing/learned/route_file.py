@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import whole_number
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.files import LearnedFile
 from hopscope.tracing.learned.forest import LEAF
@@ -242,7 +243,7 @@ class RouteFile(LearnedFile):
     def retrievals(self, arm: int) -> int | None:
         """How many the arm makes at most; None if as many as the workflow wants."""
         name = self.arms[arm]
-        return int(name) if name.isdecimal() else RETRIEVALS.get(name)
+        return RETRIEVALS.get(name, whole_number(name))
 
     def price_of(self, set: str) -> float:
         return self.prices.get(set, self.price)

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.texts.literals import whole_number
+from hopscope.runtime.texts.storable import brief
 from hopscope.runtime.types import MeasuredAnswers, Measurement, Run
 from hopscope.tracing.games.coalitions import Coalition, Coalitions, MissingEvidence
 from hopscope.tracing.games.frozen import (
@@ -16,6 +18,8 @@ from hopscope.tracing.games.rule import gain
 from hopscope.tracing.what_if.recall import Recall
 
 PASSAGE = "p:"
+MOST, NAMED = 10, 80
+"""Passages that an error names, and characters of each."""
 REPEATED = (
     "mode replay runs the workflow again without steps or without passages of one step, not "
     "without both: measure this with --mode frozen"
@@ -65,20 +69,21 @@ def parts(run: Run, names: Iterable[str | int]) -> Parts:
             found = [p.key for p in brought if p.key == text]
             found = found or [p.key for p in brought if p.title == text]
             if len(found) != 1:
-                every = ", ".join(f"{PASSAGE}{p.key} ({p.title})" for p in brought)
+                first = {p.key: brief(f"{PASSAGE}{p.key} ({p.title})", NAMED) for p in brought}
+                every = ", ".join([*first.values()][:MOST]) + (", …" if len(first) > MOST else "")
                 raise UsageError(
-                    f"{name!r} names {'several passages' if found else 'no passage'} that a step "
-                    f"brought and a model was shown: {every or 'there are none'}"
+                    f"{brief(name, NAMED)!r} names {'several passages' if found else 'no passage'} "
+                    f"that a step brought and a model was shown: {every or 'there are none'}"
                 )
             keys += found
-        elif not name.isdecimal() or int(name) not in [step.index for step in run.steps]:
+        elif (step := whole_number(name)) not in [each.index for each in run.steps]:
             last = run.steps[-1].index if run.steps else None
             raise UsageError(
-                f"{name!r} names no step of the run: give a number from 0 to {last}, or "
-                f"{PASSAGE}KEY for a passage"
+                f"{brief(name, NAMED)!r} names no step of the run: give a number from 0 to {last}, "
+                f"or {PASSAGE}KEY for a passage"
             )
         else:
-            steps.append(int(name))
+            steps.append(step)
     return Parts(tuple(dict.fromkeys(steps)), tuple(dict.fromkeys(keys)))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hopscope.runtime.errors import UsageError
-from hopscope.runtime.texts.storable import line
+from hopscope.runtime.texts.storable import brief
 
 Spec = dict[str, Any]
 Row = Mapping[str, Any]
@@ -105,8 +105,7 @@ def readable(dark: str) -> Spec:
 
 def short(text: str | None, longest: int = LONGEST) -> str:
     """Text on one line, without control characters, cut with a mark."""
-    plain = line(text or "")
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+    return brief(text or "", longest)
 
 
 def _plain(row: Row) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def waiting(state: State, at_once: int) -> list[str]:
 def rankings(state: State) -> list[Sequence[Hit] | None]:
     """What each search found, in order; None where it was declined."""
     return [
-        None if step.decision and not step.decision.retrieve else step.ranked
+        None if step.declined else step.ranked
         for step in state.get("steps", [])
         if step.kind == "retrieve"
     ]

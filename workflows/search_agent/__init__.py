@@ -30,8 +30,7 @@ from hopscope.workflows.search_agent.tags import FORMS, Form, Format
 def think(state: State, deps: Deps, *, form: Form, max_turns: int, max_tokens: int) -> Update:
     """Reason on, up to the next query or the answer."""
     turns, evidence = state.get("thoughts", ()), state.get("evidence", ())
-    searches = [past.ranked for past in state.get("steps", []) if past.kind == "retrieve"]
-    rankings = searches[:-1] if declined(state) else searches
+    rankings = [past.ranked for past in state.get("steps", []) if past.retrieved]
     closing = declined(state) or len(turns) >= max_turns
 
     def prompt(kept: Sequence[Passage]) -> Prompt:

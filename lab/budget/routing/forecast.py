@@ -5,7 +5,6 @@ a unit of cost from the cheaper day to the dearer one would gain (the budget's d
 Planning again from what was spent corrects a forecast that was wrong.
 """
 
-import json
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from hopscope.lab.budget.allocate import Allocation, Option, allocate
 from hopscope.runtime.errors import CorpusError, UsageError, unreadable
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.types import Record
 from hopscope.tracing.learned.route_file import Asked, RouteFile
 
@@ -79,9 +79,9 @@ def expected(path: Path) -> dict[date, float]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json_value(line)
             day, count = date.fromisoformat(row["date"]), float(row["questions"])
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             count = -1.0
         if not 0 <= count < float("inf"):
             raise CorpusError(

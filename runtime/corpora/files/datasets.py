@@ -4,13 +4,13 @@ pyarrow reads them batch by batch, without `datasets` itself. All splits of a di
 in its order.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from hopscope.runtime.corpora.records.json_records import Reading
 from hopscope.runtime.corpora.records.reading import Columns, FileRecord
 from hopscope.runtime.errors import CorpusError, MissingExtraError
+from hopscope.runtime.texts.literals import json_value
 
 SUFFIXES = ()
 STATE = "state.json"
@@ -55,7 +55,7 @@ def _split(folder: Path, reading: Reading) -> Iterator[FileRecord]:
 def _listed(path: Path, key: str) -> list[str]:
     """Names of files or folders inside the folder of `path`."""
     try:
-        listed = json.loads(path.read_bytes())[key]
+        listed = json_value(path.read_bytes())[key]
         names = [str(each["filename"] if isinstance(each, dict) else each) for each in listed]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise CorpusError(f"{path} cannot be read: {error}; save the dataset again") from None

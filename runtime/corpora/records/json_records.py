@@ -10,7 +10,6 @@ import codecs
 import gzip
 import json
 import re
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from hopscope.runtime.errors import CorpusError
+from hopscope.runtime.texts.literals import json_at, json_value
 from hopscope.runtime.texts.storable import storable_json
 
 BLOCK = 1 << 16
@@ -146,14 +146,14 @@ class JsonRecords:
     def _line(self, number: int, data: bytes) -> JsonObject | None:
         try:
             text = data.decode("utf-8-sig" if number == 1 else "utf-8")
-            return self._located(number, json.loads(text), text) if text.strip() else None
+            return self._located(number, json_value(text), text) if text.strip() else None
         except UnicodeDecodeError as error:
             raise self.not_utf8(number, error.object[error.start]) from None
         except json.JSONDecodeError as error:
             problem = f"broken JSON at column {error.colno}: {error.msg}"
             raise self.fail(number, f"{problem}; each line must be one JSON object") from None
-        except (ValueError, RecursionError) as error:
-            raise self.fail(number, _unreadable(error)) from None
+        except ValueError as error:
+            raise self.fail(number, str(error)) from None
 
     def _spread(self, stream: BinaryIO) -> Iterator[JsonObject | CorpusError]:
         text = _Text(self, stream)
@@ -212,12 +212,6 @@ def _pass_line(stream: BinaryIO, data: bytes) -> None:
         data = stream.readline(BLOCK)
 
 
-def _unreadable(error: ValueError | RecursionError) -> str:
-    if isinstance(error, RecursionError):
-        return "JSON that is nested too deep"
-    return f"a number with more than {sys.get_int_max_str_digits():,} digits"
-
-
 class _Text:
     """A window over a long JSON text that moves on as values are read."""
 
@@ -227,7 +221,6 @@ class _Text:
         self._stream = stream
         # Bytes that are not UTF-8 are reported with their record, so that it can be skipped.
         self._utf8 = codecs.getincrementaldecoder("utf-8-sig")(errors="surrogateescape")
-        self._json = json.JSONDecoder()
         self._window = ""
         self._at = 0
         self._begun = 0
@@ -255,7 +248,7 @@ class _Text:
         """The value that begins at the current place."""
         while True:
             try:
-                value, end = self._json.raw_decode(self._window, self._at)
+                value, end = json_at(self._window, self._at)
             except json.JSONDecodeError as error:
                 cut_off = error.msg.startswith("Unterminated string")
                 cut_off = cut_off or error.pos > len(self._window) - _TAIL
@@ -265,8 +258,8 @@ class _Text:
                     continue
                 line = self.line + self._window.count("\n", self._at, error.pos)
                 raise self._records.fail(line, f"broken JSON: {error.msg}") from None
-            except (ValueError, RecursionError) as error:
-                raise self._records.fail(self.line, _unreadable(error)) from None
+            except ValueError as error:
+                raise self._records.fail(self.line, str(error)) from None
             self._begun = self._at
             self._move(end)
             return value

@@ -33,6 +33,7 @@ from hopscope.runtime.indexes.phases import Progress, silent
 from hopscope.runtime.ports import Retriever
 from hopscope.runtime.retrievers.lucene import jvm
 from hopscope.runtime.retrievers.lucene._anserini import Searcher
+from hopscope.runtime.texts.literals import json_value
 from hopscope.runtime.texts.storable import storable
 from hopscope.runtime.types import Hit, Passage, digest
 
@@ -286,7 +287,7 @@ def _document(passage: Passage) -> str:
 def _passage(id: str, stored: str, *, source: str) -> Passage:
     """The passage of a stored text, in any form of pyserini's indexes."""
     try:
-        value = json.loads(stored)
+        value = json_value(stored)
     except ValueError:
         value = None
     if not isinstance(value, dict):

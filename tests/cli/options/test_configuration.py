@@ -138,7 +138,8 @@ def test_the_common_keys_are_those_with_a_variable_of_their_name() -> None:
         ("run = 3", "unknown key run; run is a table, as in [run]"),
         ("[profile]\nlab = 3", "hopscope.toml: profiles are tables, as in [profile.lab]"),
         ("samples = ", "hopscope.toml: Invalid value"),
-        ("x = " + "[" * 3000 + "]" * 3000, "hopscope.toml is nested too deeply"),
+        ("x = " + "[" * 3000 + "]" * 3000, "hopscope.toml: TOML that is nested too deep"),
+        ("max-tokens = " + "9" * 5000, "hopscope.toml: a number with more than 4,300 digits"),
     ],
 )
 def test_a_wrong_file_is_told(

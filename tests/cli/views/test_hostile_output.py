@@ -3,6 +3,7 @@
 import ast
 import csv
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -126,6 +127,20 @@ def test_markdown_holds_neither_images_nor_links() -> None:
     assert "![i](http://e.vil/i.png)" in written
     # Addresses that stand alone become links on GitHub.
     assert "http://" not in markdown([table(CELL)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mailto:a@b.c a@b.com", "xmpp:a@b.com/x", "a@_b.com", "@me", "see #1", "me/it#1", "gh-1"],
+)
+def test_markdown_mentions_nobody_and_refers_to_nothing(text: str) -> None:
+    """GitHub looks for these in the text that it shows, where an escape or an entity is undone:
+    nothing but an element or a comment parts them. With cmark-gfm, whose `autolink` it is, tried
+    by hand."""
+    cell = markdown([table(text)]).splitlines()[4]
+    shown = re.sub(r"\\(?=[^a-z\s])", "", cell)
+    assert text in shown.replace("<!-- -->", "")
+    assert not re.search(r"@(?!<!-- -->)|#\w|gh-\d", shown)
 
 
 def test_latex_carries_no_command_out() -> None:

@@ -135,7 +135,7 @@ def test_a_batch_is_shared_out_by_predictions(tmp_path: File) -> None:
         share_out(asked, file.model_copy(update={"plans": ()}), Speaker(say), total=1)
 
 
-@pytest.mark.parametrize("line", ["{", '"text"', json.dumps({"q": 1})])
+@pytest.mark.parametrize("line", ["{", '"text"', json.dumps({"q": 1}), "[" * 99_999])
 def test_a_broken_batch_says_where(tmp_path: File, line: str) -> None:
     questions = tmp_path / "q.jsonl"
     questions.write_text(f'{{"question": "a?"}}\n{line}\n')

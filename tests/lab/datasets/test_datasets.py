@@ -46,6 +46,14 @@ FORMS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         {**MUSIQUE, "answerable": False},
         ("3hop1__9_8_7", (), "3hop1", 3, ("Alba",)),
     ),
+    "musique of another's shape": (
+        {**MUSIQUE, "id": f"{2**70}hop1"},
+        (f"{2**70}hop1", ("Lisbon", "Lisboa"), "", None, ("Alba",)),
+    ),
+    "musique of a shape of many digits": (
+        {**MUSIQUE, "id": "9" * 5000 + "hop1"},
+        ("9" * 5000 + "hop1", ("Lisbon", "Lisboa"), "", None, ("Alba",)),
+    ),
     "flashrag": (
         {
             "id": "f1", "question": ASKED, "golden_answers": ["Lisbon", "Lisbon", " "],
@@ -170,9 +178,11 @@ def test_the_embedded_questions_have_a_name() -> None:
             {"golden_answers": [1]},
             "'golden_answers' is a list with 1; it must be a text",
         ),
+        ("flashrag", {"golden_answers": [10**4000]}, f"is a list with 1{'0' * 58}…; it must be"),
         ("musique", {"paragraphs": ["x"]}, "'paragraphs' is a list with a text; it must be a list"),
         ("flashrag", {"metadata": "x"}, "'metadata' must be an object"),
         ("plain", {"hops": "two"}, "'hops' is a text; it must be a whole number from 1"),
+        ("plain", {"hops": 2**63}, "it must be a whole number from 1 to 1,000"),
     ],
 )
 def test_every_form_tells_which_field_is_wrong(

@@ -209,9 +209,10 @@ def test_qrels_have_one_of_two_forms(tmp_path: Path) -> None:
     file = tmp_path / "qrels"
     file.write_text("q 0 a 2\nq 0 b 0\n\nr 0 c 1\n")
     assert qrels.read(file) == {"q": {"a": 2}, "r": {"c": 1}}
-    file.write_text("q a\n")
-    with pytest.raises(CorpusError, match="line 1: not `QUESTION 0 PASSAGE LABEL`"):
-        qrels.read(file)
+    for line in ("q a", "q 0 a --5", f"q 0 a {'9' * 5000}"):
+        file.write_text(f"q 0 a 2\n{line}\n")
+        with pytest.raises(CorpusError, match="line 2: not `QUESTION 0 PASSAGE LABEL`"):
+            qrels.read(file)
     with pytest.raises(CorpusError, match="cannot be read as qrels"):
         qrels.read(tmp_path / "none")
 

@@ -161,6 +161,9 @@ def test_damaged_parquet_and_datasets_are_named(tmp_path: Path) -> None:
     written(tmp_path, '{"_data_files": [{"filename": "../../etc/passwd"}]}', "saved/state.json")
     with pytest.raises(CorpusError, match="which is not inside its folder"):
         list(Corpus(tmp_path / "saved"))
+    written(tmp_path, "[" * 99_999, "saved/state.json")
+    with pytest.raises(CorpusError, match=r"state\.json cannot be read: JSON that is nested too"):
+        list(Corpus(tmp_path / "saved"))
     written(tmp_path, '{"_data_files": [{"filename": "a.arrow"}]}', "saved/state.json")
     written(tmp_path, b"no arrow", "saved/a.arrow")
     with pytest.raises(CorpusError, match=r"a\.arrow, after row 0: cannot be read"):

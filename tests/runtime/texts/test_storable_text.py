@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hopscope.runtime.texts.storable import storable, storable_json
+from hopscope.runtime.texts.storable import WORD, bounded, brief, storable, storable_json
 from hopscope.runtime.types import Generation, Passage, Question, RunError, digest
 
 
@@ -23,6 +23,14 @@ from hopscope.runtime.types import Generation, Passage, Question, RunError, dige
 def test_half_of_a_surrogate_pair_is_marked_and_the_rest_stays(text: str, stored: str) -> None:
     assert storable(text) == stored
     assert stored.encode()
+
+
+def test_a_message_keeps_its_lines_and_words_but_for_very_long_ones() -> None:
+    assert brief("a\nb\u202e", 9) == "a b"
+    assert brief("abcdef", 4) == "abc…"
+    said = f"a  file\n  has {'9' * 400}, b"
+    assert bounded(said) == f"a  file\n  has {'9' * (WORD - 1)}… b"
+    assert bounded("a\tb") == "a\tb"
 
 
 def test_records_hold_storable_text_whoever_makes_them() -> None:

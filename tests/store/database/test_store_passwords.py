@@ -75,6 +75,39 @@ def test_an_at_sign_in_a_password_does_not_end_it() -> None:
     assert resolve("postgresql://me%40server:pw@127.0.0.1/runs").username == "me@server"
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "host=127.0.0.1 port=1 password=s3cret",
+        "dbname=runs password='s3cret'",
+        "password=s3cret",
+        "postgresql:/me:s3cret@h/db",
+        "PostgreSQL+psycopg:me:s3cret@h/db",
+        "postgres:s3cret",
+        "mysql:/me:s3cret@h/db",
+        "me:s3cret@h/db",
+    ],
+)
+def test_a_connection_in_another_form_is_no_file(
+    place: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It was taken for the name of a file, and printed with its password."""
+    with pytest.raises(SystemExit) as ended:
+        main(["ls", "--db", place])
+    assert ended.value.code == 2
+    said = "".join(capfd.readouterr())
+    assert "give a file, sqlite:///FILE or postgresql://USER@HOST/NAME" in " ".join(said.split())
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["runs.db", "./host=a", "a/b:c@d.db", r"C:\me@home\runs.db", "~nobody-here/runs.db", "a=b"],
+)
+def test_other_names_are_files(place: str) -> None:
+    assert resolve(place).database == place
+
+
 @on_postgresql
 def test_it_need_not_stand_in_the_url(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)

@@ -8,7 +8,8 @@ import pytest
 
 from hopscope.lab.export.trec import of_run
 from hopscope.runtime import components
-from hopscope.runtime.types import Run, Usage
+from hopscope.runtime.spans import keys
+from hopscope.runtime.types import Decision, Run, Usage
 from hopscope.store import formats
 from hopscope.store.trajectories.sources import Source, Unread
 from hopscope.tracing.games.frozen import contributions
@@ -201,6 +202,25 @@ def test_a_reranker_decides_the_order_and_what_is_left(tmp_path: Path) -> None:
     run = one(read(as_otlp(both, tmp_path / "both.json"), "otlp"))
     assert of_run(run).passages == ("h", "r")
     assert [hit.passage.id for hit in run.steps[1].ranked] == ["r", "h"]
+
+
+def test_a_reranker_ranks_what_the_last_search_found_not_one_that_was_declined(
+    tmp_path: Path,
+) -> None:
+    """Where its record does not tell what it was given; what it left out stayed in the evidence."""
+    spans = by_openinference()
+    for name in [name for name in spans[6]["attributes"] if "input_documents" in name]:
+        del spans[6]["attributes"][name]
+    decision = Decision(retrieve=False, policy="none", reason="known")
+    declined = span(7, 1, "search", **{keys.DECISION: decision.model_dump_json()})
+    run = one(read(as_otlp([*spans, declined], tmp_path / "trace.json"), "otlp"))
+    assert [step.kind for step in run.steps if step.kind != "generate"] == [
+        "retrieve",
+        "retrieve",
+        "rank",
+    ]
+    assert run.steps[2].declined
+    assert [passage.id for passage in run.evidence] == ["h"]
 
 
 def test_prompts_tell_what_a_model_saw(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hopscope.tracing.games.recorded import MOST, record
 from hopscope.tracing.games.rule import CreditRule
 from hopscope.tracing.what_if.recall import Recall
 from hopscope.tracing.what_if.without import parts, without
-from tests.fakes import FunctionMeter, run_of
+from tests.fakes import FunctionMeter, passage, run_of
 
 PROVENANCE = Provenance(reader="r", settings={"counterfactual": "empty", "mode": "frozen"})
 RULES = [trajectory.build(), leave_one_out.build(), shapley.build(), solo.build()]
@@ -39,6 +39,20 @@ def test_credits_of_steps_and_passages_come_back_equal() -> None:
     credits, games = measured(run)
     recall = Recall(run, PROVENANCE, games)
     assert [*recall.share(RULES, "steps"), *recall.share(RULES, "passages")] == credits
+
+
+def test_an_error_names_some_passages_each_on_its_line() -> None:
+    """It listed all, and a title with a line break forged lines of the message."""
+    run = run_of("ab", "".join(map(chr, range(200, 260))))
+    with pytest.raises(UsageError, match=r"p:a \(.*, …$") as refused:
+        parts(run, ["p:none"])
+    assert len(str(refused.value)) < 400
+    forging = passage("a").model_copy(update={"title": "T\n\u202eU" * 40})
+    step = run.steps[0].model_copy(update={"evidence": (forging,)})
+    with pytest.raises(UsageError) as refused:
+        parts(run.model_copy(update={"steps": (step,)}), ["p:none\n"])
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 250
 
 
 def test_another_rule_needs_no_new_value() -> None:
