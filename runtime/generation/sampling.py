@@ -118,32 +118,45 @@ def close_calls(
         close += [row for row, is_near in zip(greedy, near.tolist(), strict=True) if is_near]
     if sampled:
         heat = torch.tensor([[temperatures[row]] for row in sampled])
-        wanted = torch.tensor([[chances[row].uniform] for row in sampled], dtype=torch.float64)
         shares = torch.softmax(logprobs[sampled].cpu().double() / heat, dim=-1)
-        until = shares.cumsum(dim=-1)
-        place = torch.searchsorted(until, wanted, right=True).clamp_max(shares.shape[-1] - 1)
-        share, above = shares.gather(-1, place), until.gather(-1, place)
-        below = above - share
-        moved = TYPICAL_ROUNDING / heat * shares.square().sum(dim=-1, keepdim=True).sqrt()
-        near_above = (above - wanted <= moved) & (above < 1 - moved)
-        near_below = (wanted - below <= moved) & (below > moved)
-        becomes = (share.log() - log(RARE)).abs() <= 2 * ROUNDING / heat
-        near = ((near_above | near_below) & (share >= RARE) | becomes).flatten().tolist()
-        for number in (share < RARE).flatten().nonzero().flatten().tolist():
-            bounds = torch.stack([until[number], until[number] - shares[number]])
-            gaps = (bounds[:, shares[number] >= RARE] - wanted[number]).abs()
-            near[number] |= bool((gaps <= moved[number]).any()) or _close_lots(
-                shares[number], chances[sampled[number]], 2 * ROUNDING / float(heat[number])
-            )
-        close += [row for row, is_near in zip(sampled, near, strict=True) if is_near]
+        own = [chances[row] for row in sampled]
+        near = _close_samples(shares, own, heat)
+        close += [row for row, is_near in zip(sampled, near.tolist(), strict=True) if is_near]
     return close
 
 
+def _close_samples(shares: Tensor, chances: Sequence[Chance], heat: Tensor) -> Tensor:
+    """Whether each sample is close, (sample,).
+
+    Args:
+        shares: probabilities, (sample, token).
+        heat: temperatures, (sample, 1).
+    """
+    wanted = torch.tensor([[chance.uniform] for chance in chances], dtype=torch.float64)
+    until = shares.cumsum(dim=-1)
+    met = torch.searchsorted(until, wanted, right=True).clamp_max(shares.shape[-1] - 1)
+    share, above = shares.gather(-1, met), until.gather(-1, met)
+    below = above - share
+    moved = TYPICAL_ROUNDING / heat * shares.square().sum(dim=-1, keepdim=True).sqrt()
+    near_above = (above - wanted <= moved) & (above < 1 - moved)
+    near_below = (wanted - below <= moved) & (below > moved)
+    apart = 2 * ROUNDING / heat
+    near = (near_above | near_below) & (share >= RARE)
+    near |= (share.log() - log(RARE)).abs() <= apart
+    for number in (share < RARE).flatten().nonzero().flatten().tolist():
+        own = shares[number]
+        bounds = torch.stack([until[number], until[number] - own])[:, own >= RARE]
+        at_a_bound = bool(((bounds - wanted[number]).abs() <= moved[number]).any())
+        near[number] |= at_a_bound or _close_lots(own, chances[number], float(apart[number]))
+    return near.flatten()
+
+
 def _close_lots(shares: Tensor, chance: Chance, apart: float) -> bool:
-    """Whether the greatest lot among rare tokens of these probabilities, (token,), could be
+    """Whether the greatest lot among the rare tokens of these probabilities, (token,), could be
     another's where two log-probabilities move apart by so much."""
     sums = shares.log() + chance.lots(len(shares))
     sums = sums.masked_fill(shares >= RARE * exp(apart), -torch.inf)
-    [first, *others] = sums.topk(min(2, len(sums))).values.tolist()
-    may_be_common = bool(shares[sums.argmax()] >= RARE * exp(-apart))
-    return may_be_common or any(first - other <= apart for other in others)
+    greatest = sums.topk(min(2, len(sums)))
+    if shares[greatest.indices[0]] >= RARE * exp(-apart):  # it may be common
+        return True
+    return len(sums) > 1 and bool(greatest.values[0] - greatest.values[1] <= apart)

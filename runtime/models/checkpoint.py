@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from hopscope.runtime.errors import UsageError
 from hopscope.runtime.models.installed import require
+from hopscope.runtime.places import expanded
 from hopscope.runtime.texts.literals import json_value
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
@@ -65,7 +66,7 @@ def locate(model: str, revision: str | None = None, *, adapters: bool = False) -
     if adapters and is_adapter(folder):
         return _adapted(folder, name)
     if problem := defect(folder):
-        if Path(model).expanduser().is_dir():
+        if expanded(model).is_dir():
             raise UsageError(f"model folder {model}: {problem}")
         raise UsageError(
             f"model {model} as downloaded: {problem}; if the download was cut short, repeat it: "
@@ -106,7 +107,7 @@ def _named(model: str, revision: str | None = None) -> tuple[Path, str]:
     if not model.strip():
         raise UsageError("no model is named; give a folder or a hub id")
     require(f"the model {model}")
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if folder.is_dir():
         if revision is not None:
             raise UsageError(f"{model} is a local folder; a revision is for models on the hub")
@@ -130,7 +131,7 @@ def _adapted(folder: Path, name: str) -> Checkpoint:
     base, revision = _checked(folder, name)
     if not isinstance(base, str) or not base.strip():
         raise UsageError(f"adapter {name}: its {ADAPTER} names no base model; {_BASE}")
-    local = Path(base).expanduser().is_dir()
+    local = expanded(base).is_dir()
     try:
         checkpoint = locate(base, None if local or not isinstance(revision, str) else revision)
     except UsageError as error:

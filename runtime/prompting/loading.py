@@ -1,9 +1,9 @@
 """Loads a set of prompts by its name or its folder, and keeps the sets that runs share."""
 
 from functools import lru_cache
-from pathlib import Path
 
 from hopscope.runtime.errors import UsageError
+from hopscope.runtime.places import expanded
 from hopscope.runtime.prompting import template_files
 from hopscope.runtime.prompting.prompt_checks import check
 from hopscope.runtime.prompting.prompt_set import DEFAULT_PROMPTS, PromptSet
@@ -45,7 +45,7 @@ def _load(text: str) -> PromptSet:
         name, found = place, template_files.shipped(place)
     else:
         try:
-            folder = Path(place).expanduser().absolute()
+            folder = expanded(place).absolute()
         except RuntimeError as error:  # `~name` of nobody
             raise UsageError(f"no folder of prompts at {place}: {error}") from None
         name, found = str(folder), template_files.of_folder(folder)
