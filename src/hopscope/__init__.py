@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hopscope.store.importers.importing import import_runs
     from hopscope.tracing.rewards.turns import TurnRewards
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Comparison",
