@@ -35,10 +35,13 @@ def _tell_collector(context: typer.Context, content: bool) -> bool:
     """Say where texts go if the environment alone sends them: it may have been set for others."""
     from hopscope.tracing.spans.telemetry import captures_content, collector
 
-    if content and not context.resilient_parsing and captures_content() and (to := collector()):
+    source = context.get_parameter_source("trace_content")
+    asked = source is not None and source.name == "COMMANDLINE"
+    silent = asked or not content or context.resilient_parsing
+    if not silent and captures_content() and (to := collector()):
         render.note(
-            f"spans with questions, prompts, passages and answers go to {to}, which "
-            "OTEL_* variables name; --no-trace-content leaves out the texts"
+            f"OTEL_* variables send questions, prompts, passages and answers to {to}; "
+            "--no-trace-content leaves them out"
         )
     return content
 

@@ -10,14 +10,15 @@ tokens of a sample do not depend on its company, as long as rounding stays withi
 
 One number is placed in the cumulative distribution. Where it meets a rare token, all rare tokens
 draw lots, by the Gumbel-max trick: a large vocabulary has thousands of them, and rounding moves
-their places in the distribution by more than their probabilities, but seldom the greatest lot.
+their places in the distribution by more than their probabilities, but seldom changes who wins.
 
-Source: Gumbel-max (Maddison, Tarlow & Minka 2014, A* Sampling, section 2).
+Source: Gumbel-max (Maddison, Tarlow & Minka 2014, A* Sampling, section 2), here as the same race of
+exponential times.
 """
 
 import hashlib
 from collections.abc import Sequence
-from math import exp, log
+from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
@@ -52,9 +53,9 @@ class Chance(NamedTuple):
         return (int.from_bytes(self._bits[:8], "big") >> 11) / 2.0**53
 
     def lots(self, count: int) -> Tensor:
-        """Independent numbers of Gumbel's distribution, (number,)."""
+        """Independent numbers of the exponential distribution with mean 1, (number,)."""
         raw = np.random.Philox(key=int.from_bytes(self._bits[8:24], "big")).random_raw(count)
-        return torch.from_numpy(-np.log(-np.log(((raw >> 12) + 0.5) / 2.0**52)))
+        return torch.from_numpy(-np.log(((raw >> 12) + 0.5) / 2.0**52))
 
     @property
     def _bits(self) -> bytes:
@@ -70,7 +71,7 @@ def distribution(logits: Tensor) -> tuple[Tensor, Tensor]:
 def draw(logprobs: Tensor, temperatures: Sequence[float], chances: Sequence[Chance]) -> Tensor:
     """A token for each row of `logprobs`: the likeliest at temperature 0, else the one at which
     the cumulative distribution passes the row's uniform number, if that is not rare; else the rare
-    one with the greatest sum of log-probability and lot."""
+    one with the greatest ratio of probability to lot."""
     greedy = logprobs.argmax(dim=-1)
     sampled = [row for row, temperature in enumerate(temperatures) if temperature > 0]
     if not sampled:
@@ -93,7 +94,7 @@ def draw(logprobs: Tensor, temperatures: Sequence[float], chances: Sequence[Chan
     for place in rare.flatten().nonzero().flatten().tolist():
         among = weights[place] < RARE * total[place]
         lots = chances[sampled[place]].lots(len(among)).to(rows.device)
-        drawn[place] = (rows[place] + lots).masked_fill(~among, -torch.inf).argmax()
+        drawn[place] = (weights[place] * among / lots).argmax()
     greedy[sampled] = drawn.squeeze(-1).to(greedy.device)
     return greedy
 
@@ -104,10 +105,8 @@ def close_calls(
     """The rows whose token, as drawn by `draw`, could be another one by rounding.
 
     At temperature 0 the likeliest two may change places. Else the uniform number may fall to the
-    other side of a bound between two tokens in the cumulative distribution. The rounding of
-    different tokens is about independent, so it moves a bound by about the root of the sum of
-    their squared probabilities, times that of one. Between two rare tokens a bound decides nothing,
-    but their greatest lots may change places, and a token may become rare.
+    other side of a bound between two tokens in the cumulative distribution, unless both are rare.
+    Of rare tokens another may win, and a token may become rare.
     """
     greedy = [row for row, temperature in enumerate(temperatures) if temperature <= 0]
     sampled = [row for row, temperature in enumerate(temperatures) if temperature > 0]
@@ -133,30 +132,43 @@ def _close_samples(shares: Tensor, chances: Sequence[Chance], heat: Tensor) -> T
         heat: temperatures, (sample, 1).
     """
     wanted = torch.tensor([[chance.uniform] for chance in chances], dtype=torch.float64)
-    until = shares.cumsum(dim=-1)
+    until, squares = shares.cumsum(dim=-1), shares.square().cumsum(dim=-1)
     met = torch.searchsorted(until, wanted, right=True).clamp_max(shares.shape[-1] - 1)
-    share, above = shares.gather(-1, met), until.gather(-1, met)
-    below = above - share
-    moved = TYPICAL_ROUNDING / heat * shares.square().sum(dim=-1, keepdim=True).sqrt()
-    near_above = (above - wanted <= moved) & (above < 1 - moved)
-    near_below = (wanted - below <= moved) & (below > moved)
+    share, above, until_above = (each.gather(-1, met) for each in (shares, until, squares))
+    rounding = TYPICAL_ROUNDING / heat
+
+    def meets(bound: Tensor, before: Tensor, of: int | slice) -> Tensor:
+        """Whether rounding may carry bounds over the number. The rounding of tokens is about
+        independent, so it moves a bound by the root of what each token moves it by, squared;
+        `before`: the squared probabilities of the tokens before the bound, together."""
+        after = squares[of, -1:] - before
+        moved = rounding[of] * ((1 - bound).square() * before + bound.square() * after).sqrt()
+        return (bound - wanted[of]).abs() <= moved
+
+    each = slice(None)
+    near = meets(above, until_above, each)
+    near |= meets(above - share, until_above - share.square(), each)
+    near &= share >= RARE
     apart = 2 * ROUNDING / heat
-    near = (near_above | near_below) & (share >= RARE)
-    near |= (share.log() - log(RARE)).abs() <= apart
+    near |= (share.logit() - log(RARE / (1 - RARE))).abs() <= apart
     for number in (share < RARE).flatten().nonzero().flatten().tolist():
-        own = shares[number]
-        bounds = torch.stack([until[number], until[number] - own])[:, own >= RARE]
-        at_a_bound = bool(((bounds - wanted[number]).abs() <= moved[number]).any())
-        near[number] |= at_a_bound or _close_lots(own, chances[number], float(apart[number]))
+        common = shares[number].log() >= log(RARE) - apart[number]
+        decides = common.clone()
+        decides[:-1] |= common[1:]  # the bound behind each token
+        decides[-1] = False
+        at_a_bound = meets(until[number], squares[number], number)[decides].any()
+        near[number] |= bool(at_a_bound) or _close_race(
+            shares[number], chances[number], float(apart[number])
+        )
     return near.flatten()
 
 
-def _close_lots(shares: Tensor, chance: Chance, apart: float) -> bool:
-    """Whether the greatest lot among the rare tokens of these probabilities, (token,), could be
-    another's where two log-probabilities move apart by so much."""
-    sums = shares.log() + chance.lots(len(shares))
-    sums = sums.masked_fill(shares >= RARE * exp(apart), -torch.inf)
-    greatest = sums.topk(min(2, len(sums)))
-    if shares[greatest.indices[0]] >= RARE * exp(-apart):  # it may be common
+def _close_race(shares: Tensor, chance: Chance, apart: float) -> bool:
+    """Whether another of the rare tokens could win, if two log-probabilities, whose exponentials
+    are `shares`, (token,), move apart by `apart`."""
+    logs = shares.log()
+    ranks = (logs - chance.lots(len(shares)).log()).masked_fill(logs >= log(RARE) + apart, -inf)
+    best = ranks.topk(min(2, len(ranks)))
+    if logs[best.indices[0]] >= log(RARE) - apart:  # it may be common
         return True
-    return len(sums) > 1 and bool(greatest.values[0] - greatest.values[1] <= apart)
+    return len(ranks) > 1 and bool(best.values[0] - best.values[1] <= apart)

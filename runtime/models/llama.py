@@ -92,8 +92,8 @@ class _Seen(NamedTuple):
     """Last tokens of each row that attend."""
 
     def last(self, columns: int) -> "_Seen":
-        """The part with so many last tokens of each row that attend."""
-        mask = self.mask if self.mask is None else self.mask[:, :, -columns:]
+        """The part of which only the last `columns` tokens of each row attend."""
+        mask = self.mask if self.mask is None else self.mask[..., -columns:, :]
         return self._replace(mask=mask, columns=columns)
 
 
@@ -194,16 +194,18 @@ class Llama:
             for own, part in zip(hidden[:tokens].split(counts), parts, strict=True)
         ]
         wanted = [len(each) * each.shape[1] for each in kept]
-        beyond = hidden.new_zeros(rounded(sum(wanted)) - sum(wanted), hidden.shape[1])
+        count = sum(wanted)
+        computed = rounded(count) if self.device.type == "cpu" else count
+        beyond = hidden.new_zeros(computed - count, hidden.shape[1])
         hidden = torch.cat([*(each.flatten(0, 1) for each in kept), beyond])
         attended = hidden.new_zeros(len(hidden), every.attended.shape[1])
         seen = [own.last(each.shape[1]) for own, each in zip(seen, kept, strict=True)]
         last = self._layers[-1]
-        last.attend(every.sides, seen, counts, earlier, attended[: sum(wanted)])
+        last.attend(every.sides, seen, counts, earlier, attended[:count])
         for some in zip(hidden.split(together), attended.split(together), strict=True):
             last.add(*some)
         every_logits = self._logits(_normed(hidden, self.config.rms_norm_eps) * self._norm)
-        logits = every_logits[: sum(wanted)].split(wanted)
+        logits = every_logits[:count].split(wanted)
         return [own.unflatten(0, each.shape[:2]) for own, each in zip(logits, kept, strict=True)]
 
 

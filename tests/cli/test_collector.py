@@ -13,7 +13,7 @@ from tests.servers import openai_api
 from tests.servers.otlp import Received, http_receiver
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-SENT = "go to http://127.0.0.1"
+SENT = "variables send questions, prompts, passages and answers to http://127.0.0.1"
 
 
 @pytest.mark.parametrize("without", [(), ("--no-trace-content",)], ids=["texts", "no texts"])
@@ -47,7 +47,12 @@ def holds_prompts(received: Received) -> bool:
     ("variables", "shown"),
     [
         ({}, None),
-        ({ENDPOINT: "http://a:s3cret@h:4318/x?key=s3cret"}, "http://h:4318/x"),
+        ({ENDPOINT: "http://a:s3cret@h:4318/x?key=s3cret"}, "http://h:4318"),
+        ({ENDPOINT: "http://a:s3cret@h:4318//v1/traces"}, "http://h:4318"),
+        ({ENDPOINT: "http://h/x?key=s3cret&to=http://y"}, "http://h"),
+        ({ENDPOINT: "https://h/v1?key=s3c@ret"}, "a collector whose address is not clear"),
+        ({ENDPOINT: "http://a:s3#cret@h"}, "a collector whose address is not clear"),
+        ({ENDPOINT: "http://h#s3cret"}, "http://h"),
         ({ENDPOINT: "a:s3cret@h:4317"}, "h:4317"),
         ({ENDPOINT: "http://[::1", "OTEL_SDK_DISABLED": "true"}, None),
         ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t", ENDPOINT: "http://h"}, "http://t"),

@@ -14,6 +14,7 @@ because many backends of traces take no logs.
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -56,13 +57,18 @@ def sends_spans(env: Mapping[str, str] = os.environ) -> bool:
 
 
 def collector(env: Mapping[str, str] = os.environ) -> str | None:
-    """Where spans are sent, to be printed: without names and passwords. None: nowhere."""
+    """Where spans are sent, to be printed: the host, without anything that may be a key. None:
+    nowhere."""
     if _setting(env, "OTEL_SDK_DISABLED") == "true" or not sends_spans(env):
         return None
     stated = next(filter(None, (env.get(name, "").strip() for name in _ENDPOINTS)), "")
-    scheme, slashes, rest = stated.rpartition("//")
-    place = rest.rpartition("@")[2].partition("?")[0]
-    return line(scheme + slashes + place) or "the default collector on this machine"
+    if not stated:
+        return "the default collector on this machine"
+    scheme, slashes, rest = stated.partition("//") if "//" in stated else ("", "", stated)
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    if "@" in rest.removeprefix(authority):  # of a key, or the end of a password
+        return "a collector whose address is not clear"
+    return line(scheme + slashes + authority.rpartition("@")[2])
 
 
 def sends_logs(env: Mapping[str, str] = os.environ) -> bool:

@@ -81,7 +81,7 @@ def search(
     from hopscope.api.searching.batching import Batches
     from hopscope.api.searching.server import application
     from hopscope.runtime.errors import MissingExtraError
-    from hopscope.tracing.spans.telemetry import telemetry
+    from hopscope.tracing.spans.telemetry import captures_content, telemetry
     from hopscope.view.server.guarding import names
     from hopscope.view.server.serving import listen
 
@@ -94,7 +94,7 @@ def search(
         token = secrets.token_urlsafe(24)
         render.note(f"each request needs the header  Authorization: Bearer {token}")
     with telemetry(trace_file), listen(host, port) as place:
-        batches = Batches(retriever, capture=trace_content)
+        batches = Batches(retriever, capture=trace_content and captures_content())
         served = application(batches, hosts=names(host, place.port), token=token, k=k)
         render.note(f"{retriever.name} is served at http://{place.name} (Ctrl-C ends it)")
         settings = uvicorn.Config(

@@ -87,58 +87,85 @@ def at(*uniforms: float) -> list[sampling.Chance]:
     return [At(b"", number) for number in uniforms]
 
 
-def test_a_close_call_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokens of .5, .3 and .2; a bound moves by TYPICAL_ROUNDING * sqrt(.38)."""
-    monkeypatch.setattr(At, "lots", lambda _, count: torch.zeros(count).double())
-    logprobs = torch.tensor([[0.5, 0.3, 0.2]]).log().repeat(6, 1)
-    logprobs[5, 1] = logprobs[5, 0] - sampling.ROUNDING
-    moved = sampling.TYPICAL_ROUNDING * 0.38**0.5
-    chances = at(0.5 + 0.9 * moved, 0.5 + 1.1 * moved, 0.8 - 0.9 * moved, 1 - 1e-9, 0.5, 0.5)
-    temperatures = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
-    assert draw(logprobs, temperatures, chances).tolist() == [1, 1, 1, 2, 0, 0]
-    assert sorted(close_calls(logprobs, temperatures, chances)) == [0, 2, 5]
+def test_a_close_call_is_told() -> None:
+    """Tokens of .5, .3 and .2. The first bound moves by half of what they move together, the second
+    by .2 of what the first two and .8 of what the third."""
+    logprobs = torch.tensor([[0.5, 0.3, 0.2]]).log().repeat(7, 1)
+    logprobs[6, 1] = logprobs[6, 0] - sampling.ROUNDING
+    first = sampling.TYPICAL_ROUNDING * 0.5 * 0.38**0.5
+    second = sampling.TYPICAL_ROUNDING * (0.2**2 * 0.34 + 0.8**2 * 0.04) ** 0.5
+    chances = at(0.5 + 0.9 * first, 0.5 + 1.1 * first, 0.8 - 0.9 * second, 0.8 - 1.1 * second)
+    chances += at(1 - 1e-9, 0.5, 0.5)
+    temperatures = [1.0] * 5 + [0.0] * 2
+    assert draw(logprobs, temperatures, chances).tolist() == [1, 1, 1, 1, 2, 0, 0]
+    assert sorted(close_calls(logprobs, temperatures, chances)) == [0, 2, 6]
     assert close_calls(logprobs[:1], [1.0], at(1e-9)) == []  # nothing is below it
-    assert close_calls(logprobs[:, :1], [0.0] * 6, chances) == []
+    assert close_calls(logprobs[:, :1], [0.0] * 7, chances) == []
+
+
+def test_cold_samples_are_close_like_others() -> None:
+    """At half the temperature rounding moves a bound twice as much. Far below no draw is close, but
+    of equal tokens."""
+    logprobs = 0.5 * torch.tensor([[0.5, 0.3, 0.2]]).log()
+    first = 2 * sampling.TYPICAL_ROUNDING * 0.5 * 0.38**0.5
+    for factor in (0.9, 1.1):
+        assert close_calls(logprobs, [0.5], at(0.5 + factor * first)) == [0] * (factor < 1)
+    assert close_calls(torch.tensor([[0.0, -20.0]]), [1e-5], at(0.5)) == []
+    assert close_calls(torch.zeros(1, 2000), [2e-7], at(0.5)) == [0]
 
 
 RARE = sampling.RARE
 """Rare tokens are 1, 2, 4 and, just so, 6; 5 is just not."""
 SHARES = [0.5, RARE / 4, RARE / 2, 0.3, RARE / 2, RARE * (1 + 1e-6), RARE * (1 - 1e-6)]
+FAR = [9.0] * 8
+"""Lots of tokens that come in late."""
+
+
+def but(**lots: float) -> list[float]:
+    return [lots.get(f"of_{token}", late) for token, late in enumerate(FAR)]
 
 
 @pytest.mark.parametrize(
     ("uniform", "lots", "drawn", "close"),
     [
-        (0.5 + 0.6 * RARE, [9, 0, 0, 9, 3, 0, 0], 4, False),  # met 2, but 4 has the greatest lot
-        (0.5 + 0.25 * RARE, [0, 0, 3, 0, 0, 0, 0], 2, False),  # on the bound of two rare ones
-        (0.5 + 0.6 * RARE, [0, 0, 3, 0, 3 + 1e-5, 0, 0], 4, True),  # their lots are near
-        (0.5 + 1e-9, [0, 0, 3, 0, 0, 0, 0], 2, True),  # beside the bound of a common one
-        (0.5 + 0.6 * RARE, [0, 0, 0, 0, 0, 0, 3], 6, True),  # the lot of one that may be common
-        (0.5 + 0.6 * RARE, [0, 0, 0, 0, 0, 8, 0], 6, True),  # one that may be rare has a greater
-        (1 - 0.1 * RARE, [0, 0, 3, 0, 0, 0, 0], 0, True),  # met one that may be common
+        (0.5 + 0.6 * RARE, but(of_0=0.1, of_3=0.1, of_4=0.5), 4, False),  # met 2, but 4 is first
+        (0.5 + 0.25 * RARE, but(of_2=0.5), 2, False),  # on the bound of two rare ones
+        (0.5 + 0.6 * RARE, but(of_2=0.5, of_4=0.49999), 4, True),  # nearly at the same time
+        (0.5 + 0.6 * RARE, but(of_2=0.5, of_4=0.49985), 4, None),  # so at half the temperature
+        (0.5 + 1e-9, but(of_2=0.5), 2, True),  # at the bound behind a common one
+        (0.5 + 0.75 * RARE - 1e-9, but(of_2=0.5), 2, True),  # at the bound before a common one
+        (0.5 + 0.6 * RARE, but(of_6=0.1), 6, True),  # the winner may be common
+        (0.5 + 0.6 * RARE, but(of_5=0.1), 6, True),  # one that may be rare would win
+        (0.8 + 1.25 * RARE + 1e-9, but(of_2=0.5), 5, True),  # met one that may be rare
+        (0.8 + 1.25 * RARE - 1e-9, but(of_2=0.5), 2, True),  # at its bound
     ],
 )
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_rare_tokens_draw_lots(
-    uniform: float, lots: list[float], drawn: int, close: bool, monkeypatch: pytest.MonkeyPatch
+    uniform: float,
+    lots: list[float],
+    drawn: int,
+    close: bool | None,
+    temperature: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(At, "lots", lambda *_: torch.tensor(lots).double())
-    shares = torch.tensor(SHARES).double()
-    shares[0] += 1 - shares.sum()
-    moved = 0 if uniform > 0.9 else float(shares[0]) - 0.5
-    logprobs, chances = shares.log()[None], at(uniform + moved)
-    if uniform < 0.9:
-        assert draw(logprobs, [1.0], chances).tolist() == [drawn]
-    assert bool(close_calls(logprobs, [1.0], chances)) == close
+    shares = torch.tensor([*SHARES, 1 - sum(SHARES)], dtype=torch.float64)
+    logprobs, chances = temperature * shares.log()[None], at(uniform)
+    assert draw(logprobs, [temperature], chances).tolist() == [drawn]
+    told = close_calls(logprobs, [temperature], chances)
+    assert bool(told) == (temperature < 1 if close is None else close)
 
 
-def test_every_token_is_drawn_by_its_probability() -> None:
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_every_token_is_drawn_by_its_probability(temperature: float) -> None:
     """Rare ones, too."""
-    logits = torch.tensor([3.0, 0, *[-4.5] * 40, *[-5.5] * 40])
+    logits = temperature * torch.tensor([3.0, 0, *[-4.5] * 40, *[-5.5] * 40])
     logprobs = (logits - logits.logsumexp(0))[None]
-    count = 200_000
+    count = 100_000
     chances = [sampling.Chance(b"stream", step) for step in range(count)]
-    drawn = draw(logprobs.expand(count, -1), [1.0] * count, chances)
-    shares = logprobs[0].exp()
+    drawn = draw(logprobs.expand(count, -1), [temperature] * count, chances)
+    shares = (logprobs[0] / temperature).softmax(dim=-1)
     assert int((shares < sampling.RARE).sum()) == 80
     for tokens in (slice(0, 1), slice(1, 2), slice(2, 42), slice(42, 82)):
         wanted = float(shares[tokens].sum())
@@ -147,13 +174,15 @@ def test_every_token_is_drawn_by_its_probability() -> None:
 
 
 def test_of_a_large_vocabulary_few_draws_are_close() -> None:
-    """One of 70 was, and a close one reads its whole prompt again: its bounds lie nearer to each
+    """One of 40 was, and a close one reads its whole prompt again: its bounds lie nearer to each
     other than rounding moves them."""
     generator = torch.Generator().manual_seed(0)
-    logits = 2.5 * torch.randn(2000, 32_000, generator=generator)
-    chances = [sampling.Chance(b"stream", step) for step in range(2000)]
-    close = close_calls(torch.log_softmax(logits, dim=-1), [1.0] * 2000, chances)
-    assert len(close) <= 3
+    close = 0
+    for part in range(8):
+        logits = 2.5 * torch.randn(250, 32_000, generator=generator)
+        chances = [sampling.Chance(b"stream", 250 * part + place) for place in range(250)]
+        close += len(close_calls(torch.log_softmax(logits, dim=-1), [1.0] * 250, chances))
+    assert close <= 3
 
 
 @pytest.mark.parametrize(

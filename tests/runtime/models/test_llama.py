@@ -189,6 +189,28 @@ def test_the_last_layer_goes_on_with_wanted_tokens_only(monkeypatch: pytest.Monk
     assert [cache.tokens for cache in caches] == [*tokens]
 
 
+def test_a_mask_as_on_a_gpu_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There a prompt has a mask of (token, key), of which the last layer needs some rows."""
+    model = llama.load(next(iter(tiny.FOLDERS.values())), device="cpu")
+
+    def passes() -> list[torch.Tensor]:
+        cache, found = RoomyCache(), []
+        with torch.inference_mode():
+            for ids, keep in ((range(20), 3), (range(7), 7), (range(1), 1)):
+                [logits] = model.together([Part(torch.tensor([[*ids]]), None, cache, keep)])
+                found.append(logits)
+        return found
+
+    def square(part: Part, dtype: torch.dtype) -> torch.Tensor:
+        columns, past = part.ids.shape[1], part.cache.tokens
+        return torch.full((columns, past + columns), -torch.inf, dtype=dtype).triu(past + 1)
+
+    without = passes()
+    monkeypatch.setattr(llama, "_mask", square)
+    for masked, plain in zip(passes(), without, strict=True):
+        assert torch.allclose(masked, plain, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("folder", tiny.FOLDERS.values(), ids=tiny.FOLDERS)
 def test_tokens_and_chats_are_those_of_transformers(folder: Any) -> None:
     ours, theirs = FastTokenizer(folder), AutoTokenizer.from_pretrained(str(folder))
