@@ -1,10 +1,12 @@
 """Spans for a collector that the environment names, perhaps for other programs."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from hopscope.tracing.spans.telemetry import collector
@@ -63,3 +65,29 @@ def holds_prompts(received: Received) -> bool:
 )
 def test_the_place_is_shown_without_secrets(variables: dict[str, str], shown: str | None) -> None:
     assert collector(variables) == shown
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_served_search_keeps_queries_out_of_spans_where_variables_hide_texts(
+    hidden: bool, tmp_path: Path
+) -> None:
+    """It asked the option alone."""
+    spans = tmp_path / "spans.jsonl"
+    command = [sys.executable, "-m", "hopscope.cli", "serve", "search", "hopland", "--port", "0"]
+    serving = subprocess.Popen(
+        [*command, "--trace-file", str(spans)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OPENINFERENCE_HIDE_INPUTS": str(hidden).lower()},
+        # A shell starts background jobs with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert serving.stderr is not None
+    told = iter(serving.stderr.readline, "")
+    address = next(line.split()[-4] for line in told if "is served at" in line)
+    asked = httpx.post(f"{address}/retrieve", json={"queries": ["Who employs Elsa Wilby?"]})
+    serving.send_signal(signal.SIGINT)
+    serving.communicate(timeout=60)
+    assert asked.status_code == 200
+    assert "retrieval" in spans.read_text()
+    assert ("Elsa" in spans.read_text()) == (not hidden)
