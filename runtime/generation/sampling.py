@@ -141,7 +141,7 @@ def _close_samples(shares: Tensor, chances: Sequence[Chance], heat: Tensor) -> T
         """Whether rounding may carry bounds over the number. The rounding of tokens is about
         independent, so it moves a bound by the root of what each token moves it by, squared;
         `before`: the squared probabilities of the tokens before the bound, together."""
-        after = squares[of, -1:] - before
+        after = (squares[of, -1:] - before).clamp_min(0)
         moved = rounding[of] * ((1 - bound).square() * before + bound.square() * after).sqrt()
         return (bound - wanted[of]).abs() <= moved
 
@@ -164,8 +164,11 @@ def _close_samples(shares: Tensor, chances: Sequence[Chance], heat: Tensor) -> T
 
 
 def _close_race(shares: Tensor, chance: Chance, apart: float) -> bool:
-    """Whether another of the rare tokens could win, if two log-probabilities, whose exponentials
-    are `shares`, (token,), move apart by `apart`."""
+    """Whether another rare token could win if two log-probabilities moved apart by `apart`.
+
+    Args:
+        shares: probabilities, (token,).
+    """
     logs = shares.log()
     ranks = (logs - chance.lots(len(shares)).log()).masked_fill(logs >= log(RARE) + apart, -inf)
     best = ranks.topk(min(2, len(ranks)))
