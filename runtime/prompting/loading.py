@@ -44,10 +44,7 @@ def _load(text: str) -> PromptSet:
     if place in template_files.names():
         name, found = place, template_files.shipped(place)
     else:
-        try:
-            folder = expanded(place).absolute()
-        except RuntimeError as error:  # `~name` of nobody
-            raise UsageError(f"no folder of prompts at {place}: {error}") from None
+        folder = expanded(place).absolute()
         name, found = str(folder), template_files.of_folder(folder)
     default = DEFAULT_PROMPTS.files
     found = {path: file for path, file in found.items() if not _same(file, default.get(path))}

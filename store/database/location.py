@@ -14,7 +14,6 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from hopscope.runtime.errors import MissingExtraError, UsageError
-from hopscope.runtime.places import expanded
 
 ENVIRONMENT = "HOPSCOPE_DB"
 
@@ -38,7 +37,7 @@ def resolve(location: str | Path | None) -> URL:
                 "the database is given in the form of a connection, not of a file or a URL: "
                 f"{_FORMS}; begin the name of a file like that with ./"
             )
-        return URL.create("sqlite", database=str(expanded(place)))
+        return URL.create("sqlite", database=os.path.expanduser(place))
     try:
         url = make_url(place)
     except (ArgumentError, ValueError):  # the latter of a port that is no number

@@ -14,7 +14,6 @@ because many backends of traces take no logs.
 
 import logging
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -65,7 +64,9 @@ def collector(env: Mapping[str, str] = os.environ) -> str | None:
     if not stated:
         return "the default collector on this machine"
     scheme, slashes, rest = stated.partition("//") if "//" in stated else ("", "", stated)
-    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    authority = rest
+    for mark in "/?#":
+        authority = authority.partition(mark)[0]
     if "@" in rest.removeprefix(authority):  # of a key, or the end of a password
         return "a collector whose address is not clear"
     return line(scheme + slashes + authority.rpartition("@")[2])

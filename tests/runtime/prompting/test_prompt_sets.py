@@ -101,7 +101,8 @@ def test_a_template_reaches_no_method_of_a_passage(method: str, tmp_path: Path) 
 def test_a_wrong_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_bytes(b"\xff" * 100)
     assert "no prompt is called notes.txt" in problem(tmp_path)
-    assert "no folder of prompts at ~nobody-of-that-name/x" in problem("~nobody-of-that-name/x")
+    nobodys = "~nobody-of-that-name/x"
+    assert f"no folder of prompts at {Path(nobodys).absolute()}" in problem(nobodys)
     assert problem("ircot-author").endswith("; did you mean ircot-authors?")
 
 

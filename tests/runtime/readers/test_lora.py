@@ -1,5 +1,6 @@
 """LoRA adapters as peft saves them: the reader says what base model and adapter say together."""
 
+import copy
 import json
 import shutil
 from math import sqrt
@@ -37,7 +38,8 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
         torch.manual_seed(1)
         for name, weight in tuned.named_parameters():
             if "lora_" in name:
-                weight.copy_(torch.randn(weight.shape))
+                # Larger ones saturate attention, where rounding is large.
+                weight.copy_(0.3 * torch.randn(weight.shape))
     tuned.save_pretrained(place / "adapter")
     return place / "adapter", tuned
 
@@ -63,13 +65,14 @@ def refused(folder: Path, **options: Any) -> str:
 
 def test_it_says_what_base_and_adapter_say(adapted: tuple[Path, Any]) -> None:
     folder, tuned = adapted
+    exact = copy.deepcopy(tuned).double()
     reader: Any = hf.build(model=str(folder), device="cpu")
     plain: Any = hf.build(model=str(folder.parent / "base"), device="cpu")
     request = GenerationRequest(prompt=PROMPTS[0], max_tokens=8, n=3, temperature=1.0)
     for sample in reader.generate([request])[0]:
         ids = [*reader._renderer.prompt_ids(request.prompt), *sample.token_ids]
         with torch.inference_mode():
-            logits = tuned(torch.tensor([ids])).logits[0].double()
+            logits = exact(torch.tensor([ids])).logits[0]
         logprobs = torch.log_softmax(logits[-len(sample.token_ids) - 1 : -1], dim=-1)
         right = [float(row[token]) for row, token in zip(logprobs, sample.token_ids, strict=True)]
         assert sample.logprobs == pytest.approx(right, abs=1e-4)
