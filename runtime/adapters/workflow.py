@@ -194,6 +194,9 @@ class WatchedGraph:
             yield from (self._awaited if self.asynchronous else self._streamed)(watch, run_id)
             watch.settle()
             yield watch.finished()
+        except KeyboardInterrupt:
+            yield watch.state  # Ctrl-C may have come while it was handed over
+            raise
         except Exception as error:
             with suppress(HopscopeError):  # the finished nodes beside the failed one
                 watch.settle()

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from queue import SimpleQueue
 from typing import Any, Literal
 
 import pytest
@@ -60,6 +61,23 @@ def test_ctrl_c_ends_a_run_and_keeps_its_steps(asynchronous: bool, ctrl_c: None)
         while not stopped and time.perf_counter() - begun < 30:
             time.sleep(0.01)
         assert stopped == ["cancelled"]
+
+
+def test_ctrl_c_loses_no_step_that_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came between the queue and the run."""
+
+    class Losing(SimpleQueue[Any]):
+        def get(self, *_: Any, **__: Any) -> Any:
+            found = super().get()
+            if found is not None and found["steps"]:
+                raise KeyboardInterrupt
+            return found
+
+    monkeypatch.setattr(workflow, "SimpleQueue", Losing)
+    graph = StateGraph(Corrective).add_node(retrieve).add_edge(START, "retrieve")
+    found = run(workflow.of_graph(graph, "test", asynchronous=True), QUESTION, deps())
+    assert found.status == "interrupted"
+    assert [step.name for step in found.steps] == ["retrieve"]
 
 
 def test_a_node_that_fails_leaves_the_steps_before_it() -> None:
