@@ -140,7 +140,7 @@ $(PEERS)/ready: pyproject.toml constraints.txt
 	-$(PEERS)/bin/pip install --quiet --no-deps flashrag-dev==0.3.0.dev20260919
 	@touch $@
 
-bench-peers: $(PEERS)/ready ## Measure Hopscope beside FlashRAG, lm-polygraph, bm25s and SePer's algorithm (2 GB).
+bench-peers: $(PEERS)/ready ## Measure Hopscope beside FlashRAG, lm-polygraph, bm25s, transformers and SePer's algorithm (2 GB).
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 PYTHONPATH=benchmarks \
 		$(PEERS)/bin/python -m peer_parts
 

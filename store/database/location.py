@@ -37,6 +37,7 @@ def resolve(location: str | Path | None) -> URL:
                 "the database is given in the form of a connection, not of a file or a URL: "
                 f"{_FORMS}; begin the name of a file like that with ./"
             )
+        # A path would lose the ./ that tells a name from a connection.
         return URL.create("sqlite", database=os.path.expanduser(place))
     try:
         url = make_url(place)
